@@ -151,13 +151,7 @@ impl<A: Algorithm, C, P: AtomicWord> Limiter<A, C, P> {
     /// ```
     #[inline]
     pub const fn at(&self, now: Tick) -> View<WordStore<'_, A, P>> {
-        self.store().at(now)
-    }
-
-    /// Returns the store of the limiter's word.
-    #[inline(always)]
-    pub(crate) const fn store(&self) -> WordStore<'_, A, P> {
-        WordStore::new(&self.algorithm, &self.cell)
+        WordStore::new(&self.algorithm, &self.cell).at(now)
     }
 }
 

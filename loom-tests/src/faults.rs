@@ -1,10 +1,10 @@
 //! Defects of the crate's own protocols that models must find: a fault in the code, an ordering
 //! that is too weak, an exchange that is not atomic.
 
-use tollgate::sync::model::{Conditions, Defect, Fault, under};
+use tollgate::sync::model::{Conditions, Fault, under};
 
 use crate::run::{Model, Run, broken};
-use crate::source::Site;
+use crate::source::Operation;
 
 impl<B: Fn(&mut Run)> Model<'_, B> {
     /// Sets loom's bound on preemptions for the broken code.
@@ -39,23 +39,8 @@ impl<B: Fn(&mut Run)> Model<'_, B> {
 
     /// Runs the model on code in which the orderings of one of these operations are `Relaxed`, of
     /// each in turn. It must fail with the message `why`.
-    pub fn relaxed(self, sites: impl IntoIterator<Item = Site>, why: &str) -> Self {
-        self.wrong_at(Defect::IsRelaxed, sites, why)
-    }
-
-    /// Runs the model on code in which one of these operations has this defect, each in turn. It
-    /// must fail with the message `why`.
-    pub fn wrong_at(
-        self,
-        defect: Defect,
-        sites: impl IntoIterator<Item = Site>,
-        why: &str,
-    ) -> Self {
-        for site in sites {
-            let name = format!("{} {defect:?}", site.operation);
-            self.fails(&name, why, site.with(defect));
-        }
-        self
+    pub fn relaxed<const N: usize>(self, operations: [Operation; N], why: &str) -> Self {
+        self.finds(operations.map(Fault::Relaxed), why)
     }
 
     fn fails(&self, defect: &str, why: &str, conditions: Conditions) {

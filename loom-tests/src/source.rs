@@ -4,39 +4,21 @@
 use std::fs;
 use std::path::Path;
 
-use tollgate::sync::model::{Conditions, Defect};
-
-/// An atomic operation in the source code.
-#[derive(Debug, Clone, Copy)]
-pub struct Site {
-    file: &'static str,
-    line: u32,
-    /// The text by which it was found.
-    pub operation: &'static str,
-}
-
-impl Site {
-    /// Returns the conditions under which this operation has a defect.
-    pub fn with(self, defect: Defect) -> Conditions {
-        Conditions {
-            defect: Some((defect, self.file, self.line)),
-            ..Conditions::default()
-        }
-    }
-}
+/// An operation: the end of its file's path, and the line.
+pub type Operation = (&'static str, u32);
 
 /// Source files, by their paths relative to the crate's `src` folder.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'s>(pub &'s [&'static str]);
+pub struct Source(pub &'static [&'static str]);
 
-impl Source<'_> {
+impl Source {
     /// Finds these operations.
-    pub fn sites<const N: usize>(self, operations: [&'static str; N]) -> [Site; N] {
+    pub fn sites<const N: usize>(self, operations: [&'static str; N]) -> [Operation; N] {
         operations.map(|operation| self.site(operation))
     }
 
-    /// Finds the only line of these files that contains `operation`.
-    fn site(self, operation: &'static str) -> Site {
+    /// Finds the operation, the only line of these files that contains this text.
+    pub fn site(self, operation: &'static str) -> Operation {
         let lines = self.0.iter().flat_map(|file| {
             let path = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("../src")
@@ -49,13 +31,45 @@ impl Source<'_> {
             lines.map(|(_, line)| (*file, line)).collect::<Vec<_>>()
         });
         match lines.collect::<Vec<_>>()[..] {
-            // Conditions name a file by the end of its path.
-            [(file, line)] => Site {
-                file: file.trim_start_matches("../"),
-                line,
-                operation,
-            },
+            [(file, line)] => (file.trim_start_matches("../"), line),
             ref lines => panic!("{operation} is in {lines:?}"),
         }
     }
+}
+
+const TRANSITIONS: Source = Source(&["keyed/table/transitions.rs"]);
+
+/// The exchange that releases a slot of a table.
+pub fn release() -> Operation {
+    TRANSITIONS.site("self.exchange(at, held, SlotState::RELEASED)")
+}
+
+/// The exchange that migrates a slot to another version or algorithm.
+pub fn migrate() -> Operation {
+    TRANSITIONS.site("self.exchange(at, old, new)")
+}
+
+/// The exchange of a first attempt.
+pub fn decision() -> Operation {
+    Source(&["keyed/table/mod.rs"]).site("compare_exchange(self.slot, old, new")
+}
+
+/// The load of the tick from which a new key counts.
+pub fn horizon() -> Operation {
+    Source(&["keyed/insert.rs"]).site("let horizon = self.horizon.load")
+}
+
+/// The exchange of a version and a word by a decision.
+pub fn decision_of_pair() -> Operation {
+    Source(&["adjustable/ring.rs"]).site("fast_pair.compare_exchange(cell")
+}
+
+/// The exchange that sets another limit of a concurrency.
+pub fn new_limit() -> Operation {
+    Source(&["concurrency/queue.rs"]).site("self.exchange(word, word.with_limit(limit))")
+}
+
+/// The exchange by which a caller enters, or says that it waits.
+pub fn wait() -> Operation {
+    Source(&["concurrency/queue.rs"]).site("self.exchange(word, next)")
 }

@@ -12,7 +12,7 @@ use tollgate_audit::Bound;
 use crate::action::Action as Any;
 use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
-use crate::source::{Site, Source};
+use crate::source::{Operation, Source};
 use crate::total::{Lenient, MIXED};
 use crate::verb::Answer;
 
@@ -85,25 +85,8 @@ pub fn bucket(burst: u64) -> TokenBucket {
 }
 
 /// The fence of a caller that inserts a key.
-pub fn fence() -> [Site; 1] {
+pub fn fence() -> [Operation; 1] {
     Source(&["keyed/insert.rs"]).sites(["fence_after_exchange(Ordering::SeqCst)"])
-}
-
-const TRANSITIONS: Source = Source(&["keyed/table/transitions.rs"]);
-
-/// The exchange that releases a slot.
-pub fn release() -> [Site; 1] {
-    TRANSITIONS.sites(["self.exchange(at, held, SlotState::RELEASED)"])
-}
-
-/// The exchange that migrates a slot to another version or algorithm.
-pub fn migrate() -> [Site; 1] {
-    TRANSITIONS.sites(["self.exchange(at, old, new)"])
-}
-
-/// The exchange of a first attempt.
-pub fn decision() -> [Site; 1] {
-    Source(&["keyed/table/mod.rs"]).sites(["compare_exchange(self.slot, old, new"])
 }
 
 /// Makes a table with this many slots.

@@ -1,10 +1,9 @@
 //! Runs of models on broken code, which must fail: a fault injected into the crate, or exchanges
 //! that are not atomic.
 
-use tollgate::sync::model::{Conditions, Defect, Fault};
+use tollgate::sync::model::{Conditions, Fault};
 
 use crate::run::{Body, broken};
-use crate::source::Source;
 
 /// Runs a model on code with each of these faults in turn. The model must fail with a message that
 /// contains `why`.
@@ -22,20 +21,6 @@ pub fn with_faults(
         let name = format!("{name}, {fault:?}");
         broken(&name, why, conditions, body);
     }
-}
-
-/// Runs a model on code in which this operation of a source file has a defect. The model must fail
-/// with a message that contains `why`.
-pub fn wrong_at(
-    name: &str,
-    defect: Defect,
-    (file, operation): (&'static str, &'static str),
-    why: &str,
-    body: impl Body,
-) {
-    let [site] = Source(&[file]).sites([operation]);
-    let name = format!("{name}, {operation} {defect:?}");
-    broken(&name, why, site.with(defect), body);
 }
 
 /// Runs a model on code whose compare-exchanges are a compare and a separate store. The model must

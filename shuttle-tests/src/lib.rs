@@ -19,7 +19,7 @@ mod faults;
 pub mod prelude;
 mod promise;
 mod run;
-/// The same search for an operation that the loom models use.
+/// The same operations that the loom models break.
 #[path = "../../loom-tests/src/source.rs"]
 pub mod source;
 mod tables;
@@ -30,9 +30,9 @@ pub mod total;
 mod watched;
 
 pub use draw::{below, one_in, one_of};
-pub use faults::{stored, with_faults, wrong_at};
+pub use faults::{stored, with_faults};
 pub use promise::Promise;
 pub use run::{Body, model, reached};
-pub use tables::{DECIDE, FrozenClock, Ledger, MIGRATE, RELEASE, Table, check_table, table};
+pub use tables::{FrozenClock, Ledger, Table, check_table, table};
 pub use threads::{on_threads, stops};
 pub use watched::{WRONG, Watched};

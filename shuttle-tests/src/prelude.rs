@@ -5,10 +5,10 @@ pub use std::time::Duration;
 
 pub use tollgate::clock::NoClock;
 pub use tollgate::keyed::Overflow;
-pub use tollgate::sync::model::{Defect, Fault};
+pub use tollgate::sync::model::Fault;
 pub use tollgate::{Concurrency, Denied, Granted, Keep, Limiter, Quota, Tick, TokenBucket};
 
 pub use crate::{
-    DECIDE, Ledger, MIGRATE, Promise, RELEASE, Table, WRONG, Watched, below, check_table, model,
-    on_threads, one_of, reached, stops, stored, table, with_faults, wrong_at,
+    Ledger, Promise, Table, WRONG, Watched, below, check_table, model, on_threads, one_of, reached,
+    source, stops, stored, table, with_faults,
 };

@@ -7,14 +7,6 @@ use tollgate::clock::Clock;
 use tollgate::keyed::Overflow;
 use tollgate::{Denied, Granted, Keyed, Tick};
 
-const TRANSITIONS: &str = "keyed/table/transitions.rs";
-/// The exchange that releases a slot.
-pub const RELEASE: (&str, &str) = (TRANSITIONS, "self.exchange(at, held, SlotState::RELEASED)");
-/// The exchange that migrates a slot to another version or algorithm.
-pub const MIGRATE: (&str, &str) = (TRANSITIONS, "self.exchange(at, old, new)");
-/// The exchange of a first attempt.
-pub const DECIDE: (&str, &str) = ("keyed/table/mod.rs", "compare_exchange(self.slot, old, new");
-
 /// A clock that stands still. Calls pass their ticks explicitly.
 #[derive(Debug, Clone, Copy)]
 pub struct FrozenClock(pub Tick);

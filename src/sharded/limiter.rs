@@ -224,12 +224,6 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    /// Tries the thread's own shard once.
-    #[inline(always)]
-    fn try_once(&self, n: u64, now: Tick) -> Option<Granted> {
-        self.view(self.thread_index.known()?, now).try_once(n)
-    }
-
     #[cold]
     #[inline(never)]
     fn acquire_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
@@ -379,11 +373,12 @@ impl<A: Split, C> TryAcquire for Sharded<A, C> {
 
     #[inline(always)]
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        let take = || self.view(self.thread_index.known()?, now).try_once(n);
         // Nearly every decision ends here. All others make one out-of-line call at the end.
-        if let Some(outcome) = self.hint.decide(n, now, || self.try_once(n, now)) {
-            return outcome;
+        match self.hint.decide(n, now, take) {
+            Some(outcome) => outcome,
+            None => self.acquire_at(n, now),
         }
-        self.acquire_at(n, now)
     }
 
     #[inline]

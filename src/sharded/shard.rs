@@ -46,7 +46,7 @@ use core::time::Duration;
 use crate::algorithm::Split;
 use crate::clock::{NoClock, Tick};
 use crate::limiter::Limiter;
-use crate::outcome::{Denied, Granted};
+use crate::outcome::Granted;
 use crate::store::cell::{AtomicWord, WordCell};
 use crate::store::op::{Current, Op, Step};
 use crate::store::operations::Change;
@@ -124,33 +124,26 @@ impl Refusal for Refused {
     }
 }
 
-impl<F: Fn(u64, &Granted) -> bool> AcquireIf<F> {
-    #[inline(always)]
-    fn judge(
-        &self,
-        current: Current,
-        step: Result<(u64, Granted), Denied>,
-    ) -> Result<(u64, Granted), Refused> {
-        match step {
-            Ok((next, granted)) if (self.accepts)(next, &granted) => Ok((next, granted)),
-            _ => Err(Refused(current.word)),
-        }
-    }
-}
-
 impl<A: Split, F: Fn(u64, &Granted) -> bool> Op<A> for AcquireIf<F> {
     type Output = Granted;
     type Refusal = Refused;
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
-        self.judge(current, algorithm.step(current.word, current.now, self.n))
+        match algorithm.step(current.word, current.now, self.n) {
+            Ok((next, granted)) if (self.accepts)(next, &granted) => Ok((next, granted)),
+            _ => Err(Refused(current.word)),
+        }
     }
 
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
-        let step = algorithm.short_step(current.word, current.now, self.n)?;
-        Some(self.judge(current, step))
+        Some(
+            match algorithm.short_step(current.word, current.now, self.n)? {
+                Ok((next, granted)) if (self.accepts)(next, &granted) => Ok((next, granted)),
+                _ => Err(Refused(current.word)),
+            },
+        )
     }
 
     #[inline(always)]
@@ -188,12 +181,17 @@ impl<A: Split> Shard<A> {
 
     #[inline(always)]
     pub(super) const fn algorithm(&self) -> &A {
-        self.limiter.algorithm()
+        self.store().algorithm
     }
 
     #[inline(always)]
     pub(super) const fn cell(&self) -> &WordCell {
-        self.limiter.store().cell
+        self.store().cell
+    }
+
+    #[inline(always)]
+    const fn store(&self) -> WordStore<'_, A> {
+        self.limiter.at(Tick::ZERO).store
     }
 
     /// Returns how many fractions make one permit.
@@ -216,7 +214,7 @@ impl<A: Split> Shard<A> {
     /// Changes the word by a function that can't fail.
     #[inline(always)]
     pub(super) fn change<T>(&self, now: Tick, change: impl FnMut(u64) -> (u64, T)) -> T {
-        let Ok(answer) = self.limiter.store().apply(now, Change(change));
+        let Ok(answer) = self.store().apply(now, Change(change));
         answer
     }
 
@@ -278,7 +276,7 @@ impl<A: Split> Shard<A> {
             n: fractions,
             accepts,
         };
-        let granted = self.limiter.store().try_fast(now, op)?;
+        let granted = self.store().try_fast(now, op)?;
         Some(granted.of_permits(n, self.permit()))
     }
 
@@ -298,7 +296,7 @@ impl<A: Split> Shard<A> {
             n: fractions,
             accepts,
         };
-        match self.limiter.store().apply(now, op) {
+        match self.store().apply(now, op) {
             Ok(granted) => Ok(granted.of_permits(n, self.permit())),
             Err(Refused(word)) => Err(word),
         }

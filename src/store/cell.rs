@@ -164,24 +164,6 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
     retry(algorithm, cell, word, now, op)
 }
 
-/// Makes only the first attempt of [`apply`]. Returns the answer if the operation has a short path
-/// here, does not refuse, and is not disturbed by another thread.
-#[inline(always)]
-pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
-    algorithm: &A,
-    cell: &P,
-    now: Tick,
-    mut op: O,
-) -> Option<O::Output> {
-    let word = cell.load();
-    if word == UNSTARTED {
-        return None;
-    }
-    let step = op.run_fast(algorithm, Current::new(word, now))?;
-    let exchange = |next| cell.compare_exchange(word, next);
-    Attempt::end::<A, _, _>(&op, word, step.ok()?, exchange).answer()
-}
-
 /// Makes the attempts after the first, runs long operations, and starts unstarted cells. It is out
 /// of line, so that the attempt that nearly every decision takes has no loop around it. It is in
 /// tail position, so that no register has to be saved. `word` is the word that the caller read.

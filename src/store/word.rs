@@ -6,7 +6,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::Store;
 use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
-use crate::store::op::{Current, Op, OpResult};
+use crate::store::op::{Attempt, Current, Op, OpResult};
 use crate::store::place::Place;
 use crate::store::view::View;
 use crate::sync::inject_fault;
@@ -64,8 +64,14 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        cell::try_fast(self.algorithm, self.cell, now, op)
+    fn try_fast<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<O::Output> {
+        let word = self.cell.load();
+        if word == UNSTARTED {
+            return None;
+        }
+        let step = op.run_fast(self.algorithm, Current::new(word, now))?;
+        let exchange = |next| self.cell.compare_exchange(word, next);
+        Attempt::end::<A, _, _>(&op, word, step.ok()?, exchange).answer()
     }
 
     #[inline(always)]

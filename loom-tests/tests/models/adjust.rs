@@ -196,9 +196,8 @@ fn a_grant_from_before_a_change_is_not_undone() {
 #[test]
 fn the_word_is_carried_over_in_the_same_exchange() {
     let name = "adjust::the_word_is_carried_over_in_the_same_exchange";
-    let exchange = SOURCE.sites(["fast_pair.compare_exchange(cell"]);
     let why = "two quotas are mixed | another quota | no order | overflow";
-    model(name, Some(3), carried).wrong_at(Defect::ComparesTheLowHalf, exchange, why);
+    model(name, Some(3), carried).finds([Fault::LowHalf(source::decision_of_pair())], why);
 }
 
 #[test]

@@ -108,18 +108,14 @@ fn no_permit_that_came_back_is_hidden() {
         "self.word.swap(next, Ordering::Release)",
     ]);
     model(name, Some(3), come_back)
-        .wrong_at(Defect::ComparesNothing, SOURCE.sites([SET]), HIDDEN)
+        .finds([Fault::Blind(SOURCE.site(SET))], HIDDEN)
         .relaxed(sites, HIDDEN);
 }
 
 #[test]
 fn rolled_back_permits_are_not_hidden() {
     let name = "hint::rolled_back_permits_are_not_hidden";
-    model(name, Some(3), is_rolled_back).wrong_at(
-        Defect::ComparesNothing,
-        SOURCE.sites([SET]),
-        HIDDEN,
-    );
+    model(name, Some(3), is_rolled_back).finds([Fault::Blind(SOURCE.site(SET))], HIDDEN);
 }
 
 #[test]
@@ -132,9 +128,6 @@ fn a_tick_that_is_over_hides_nothing() {
 #[test]
 fn a_charge_invalidates_the_hint() {
     let why = "an outdated tick was returned";
-    model("hint::a_charge_invalidates_the_hint", Some(3), is_charged).wrong_at(
-        Defect::ComparesNothing,
-        SOURCE.sites([SET]),
-        why,
-    );
+    model("hint::a_charge_invalidates_the_hint", Some(3), is_charged)
+        .finds([Fault::Blind(SOURCE.site(SET))], why);
 }

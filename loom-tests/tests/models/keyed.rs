@@ -300,11 +300,7 @@ fn two_insert_the_same_key() {
     model(name, Some(3), both_slots)
         .finds([Fault::LooksOnce], SLOTS)
         .relaxed(tables::fence(), SLOTS)
-        .wrong_at(
-            Defect::ComparesNothing,
-            tables::release(),
-            "add up | no order",
-        );
+        .finds([Fault::Blind(source::release())], "add up | no order");
 }
 
 #[test]
@@ -335,20 +331,15 @@ fn a_key_leaves_during_a_decision() {
 fn a_key_is_evicted_during_a_decision() {
     let name = "keyed::a_key_is_evicted_during_a_decision";
     model(name, Some(3), evict);
-    model(name, Some(3), evict_protected).wrong_at(
-        Defect::ComparesTheHighHalf,
-        tables::decision(),
-        "permits",
-    );
+    model(name, Some(3), evict_protected).finds([Fault::HighHalf(source::decision())], "permits");
     model(name, Some(3), evict_for_one);
 }
 
 #[test]
 fn a_key_is_protected_by_its_second_grant_and_no_other() {
     let name = "keyed::a_key_is_protected_by_its_second_grant_and_no_other";
-    model(name, Some(3), protect).wrong_at(
-        Defect::ComparesTheHighHalf,
-        tables::decision(),
+    model(name, Some(3), protect).finds(
+        [Fault::HighHalf(source::decision())],
         "permits are available",
     );
 }

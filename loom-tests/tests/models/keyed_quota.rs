@@ -178,7 +178,7 @@ fn a_change_reaches_every_key() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), against_two);
     model(name, None, carried);
-    model(name, None, untouched).wrong_at(Defect::WritesNothing, tables::migrate(), MIXED);
+    model(name, None, untouched).finds([Fault::Idle(source::migrate())], MIXED);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn weaker_orderings_are_found() {
     let decide = "self.exchange(at, live, next)";
     let sites = SOURCE.sites(["self.version.load", "self.version.store", decide]);
     on_broken(name, Some(2), carried).relaxed(sites, &why);
-    on_broken(name, Some(2), migrated).relaxed(tables::migrate(), &why);
+    on_broken(name, Some(2), migrated).relaxed([source::migrate()], &why);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_thread_late_by_many_changes_mixes_nothing() {
     model(name, Some(1), late)
         .bound(Some(2))
         .finds([Fault::ReadsTheVersionFirst], MIXED)
-        .wrong_at(Defect::WritesNothing, tables::release(), MIXED)
+        .finds([Fault::Idle(source::release())], MIXED)
         .relaxed(SOURCE.sites(["fence(Ordering::SeqCst)"]), MIXED);
 }
 
@@ -209,11 +209,7 @@ fn a_thread_late_by_many_changes_mixes_nothing() {
 fn a_key_goes_to_another_plan() {
     let name = "keyed_quota::a_key_goes_to_another_plan";
     model(name, Some(2), between_plans);
-    model(name, Some(2), late_between_plans).wrong_at(
-        Defect::WritesNothing,
-        tables::migrate(),
-        MIXED,
-    );
+    model(name, Some(2), late_between_plans).finds([Fault::Idle(source::migrate())], MIXED);
 }
 
 #[test]

@@ -170,14 +170,10 @@ fn forgotten_meanwhile() {
     model(&evicted, 5_000, &["evicted"], move || {
         forgotten_keys::<2, 3>(evict)
     });
-    let (once, blindly) = ([Fault::LooksOnce], Defect::ComparesNothing);
-    with_faults(name, once, TWICE, move || forgotten_keys::<2, 2>(deny));
-    wrong_at(name, blindly, RELEASE, TWICE, move || {
-        forgotten_keys::<2, 2>(deny)
-    });
-    wrong_at(name, blindly, DECIDE, TWICE, move || {
-        forgotten_keys::<2, 3>(deny)
-    });
+    let faults = [Fault::LooksOnce, Fault::Blind(source::release())];
+    with_faults(name, faults, TWICE, move || forgotten_keys::<2, 2>(deny));
+    let blindly = [Fault::Blind(source::decision())];
+    with_faults(name, blindly, TWICE, move || forgotten_keys::<2, 3>(deny));
 }
 
 #[test]

@@ -147,14 +147,12 @@ fn nothing_is_mixed() {
     let idle = Size { slots: 2, ..PLANS };
     let (two, all) = (format!("{two}, idle"), ["an idle key expired"]);
     model(&two, 3_000, &all, move || changed::<true>(idle));
-    with_faults(name, [Fault::ReadsUnchecked], MIXED, || {
-        changed::<false>(FEW)
-    });
-    for exchange in [MIGRATE, RELEASE] {
-        wrong_at(name, Defect::WritesNothing, exchange, MIXED, || {
-            changed::<false>(FEW)
-        });
-    }
+    let faults = [
+        Fault::Idle(source::migrate()),
+        Fault::Idle(source::release()),
+        Fault::ReadsUnchecked,
+    ];
+    with_faults(name, faults, MIXED, || changed::<false>(FEW));
     let undoes = [Fault::UndoesOldMarks];
     with_faults(name, undoes, MIXED, || changed::<false>(MANY));
     let why = format!("{MIXED} | exceeded max_steps | a claim remains");

@@ -147,16 +147,10 @@ fn idle_keys_leave() {
         Fault::LooksOnce,
         Fault::TakesWhoIsBusy,
         Fault::RaisesAfterwards,
+        Fault::Zero(source::horizon()),
+        Fault::Blind(source::release()),
     ];
     with_faults(name, faults, WRONG, || turnover(IDLE));
-    let horizon = ("keyed/insert.rs", "let horizon = self.horizon.load");
-    let defects = [
-        (Defect::ReadsNothing, horizon),
-        (Defect::ComparesNothing, RELEASE),
-    ];
-    for (defect, operation) in defects {
-        wrong_at(name, defect, operation, WRONG, || turnover(IDLE));
-    }
     stored(name, WRONG, || turnover(IDLE));
 }
 

@@ -1,14 +1,14 @@
 use core::panic::Location;
 use core::sync::atomic::AtomicBool;
 
-use super::{CONDITIONS, Defect, checker, stop_if_due, wrote};
+use super::{CONDITIONS, Fault, checker, stop_if_due, wrote};
 use crate::sync::{Ordering, const_unless_loom};
 
 /// The checker's fence under the current conditions. A fence weakened to `Relaxed` is no fence.
 #[cfg(feature = "wide")]
 #[track_caller]
 pub(crate) fn fence(order: Ordering) {
-    if defect() != Some(Defect::IsRelaxed) {
+    if !matches!(fault_here(), Some(Fault::Relaxed(_))) {
         checker::fence(order);
     }
 }
@@ -17,18 +17,19 @@ pub(crate) fn fence(order: Ordering) {
 #[track_caller]
 fn before(order: Ordering) -> Ordering {
     stop_if_due();
-    match defect() {
-        Some(Defect::IsRelaxed) => Ordering::Relaxed,
+    match fault_here() {
+        Some(Fault::Relaxed(_)) => Ordering::Relaxed,
         _ => order,
     }
 }
 
-/// Returns what is wrong with the calling operation.
+/// Returns the fault of the calling operation.
 #[track_caller]
-pub(super) fn defect() -> Option<Defect> {
-    let (defect, file, line) = CONDITIONS.get().defect?;
+pub(super) fn fault_here() -> Option<Fault> {
+    let fault = CONDITIONS.get().fault?;
+    let (file, line) = fault.operation()?;
     let here = Location::caller();
-    (here.line() == line && here.file().ends_with(file)).then_some(defect)
+    (here.line() == line && here.file().ends_with(file)).then_some(fault)
 }
 
 /// Defines an atomic that wraps the checker's and applies the current
@@ -59,7 +60,7 @@ macro_rules! modeled {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $word {
                 let order = before(order);
-                if defect() == Some(Defect::ReadsNothing) {
+                if let Some(Fault::Zero(_)) = fault_here() {
                     return 0;
                 }
                 if let Some(load_counter) = &self.load_counter {
@@ -86,9 +87,9 @@ macro_rules! modeled {
                 failure: Ordering,
             ) -> Result<$word, $word> {
                 let success = before(success);
-                let exchanged = match defect() {
-                    Some(Defect::WritesNothing) => return Ok(word),
-                    Some(Defect::ComparesNothing) => Ok(self.word.swap(next, success)),
+                let exchanged = match fault_here() {
+                    Some(Fault::Idle(_)) => return Ok(word),
+                    Some(Fault::Blind(_)) => Ok(self.word.swap(next, success)),
                     _ if CONDITIONS.get().stores => match self.word.load(failure) {
                         seen if seen == word => {
                             self.word.store(next, success);
@@ -138,8 +139,8 @@ macro_rules! modeled {
         #[track_caller]
         pub fn $name(&self, operand: $word, order: Ordering) -> $word {
             let order = before(order);
-            let was = match defect() {
-                Some(Defect::ComparesNothing) => self.word.swap(operand, order),
+            let was = match fault_here() {
+                Some(Fault::Blind(_)) => self.word.swap(operand, order),
                 _ => self.word.$name(operand, order),
             };
             wrote();

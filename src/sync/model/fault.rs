@@ -1,6 +1,5 @@
-/// A fault that a model can turn on. `inject_fault!` in the protocol's code marks its place. What
-/// is wrong with a single operation on an atomic is a [`Defect`](super::Defect), which needs no
-/// mark.
+/// A fault that a model can turn on. `inject_fault!` in the protocol's code marks its place. The
+/// last variants need no mark: they have the end of a file's path and a line, of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Shards: a thread lowers a word while another one does, or after another one did.
@@ -86,6 +85,34 @@ pub enum Fault {
     SleepsInside,
     /// Another crate: the fault of this name, which its own `inject_fault!` asks for.
     Of(&'static str),
+    /// One operation: its ordering is `Relaxed`. (This has no effect in shuttle, where all
+    /// operations are sequentially consistent.)
+    Relaxed((&'static str, u32)),
+    /// One operation writes whatever is there: an exchange without a comparison, or a `fetch_max`.
+    Blind((&'static str, u32)),
+    /// An exchange of a pair compares and writes the low half alone. (In loom only.)
+    LowHalf((&'static str, u32)),
+    /// An exchange of a pair compares and writes the high half alone. (In loom only.)
+    HighHalf((&'static str, u32)),
+    /// An exchange succeeds, but writes nothing.
+    Idle((&'static str, u32)),
+    /// A load returns 0.
+    Zero((&'static str, u32)),
+}
+
+impl Fault {
+    /// Returns the one operation that has the fault.
+    pub(super) const fn operation(self) -> Option<(&'static str, u32)> {
+        match self {
+            Self::Relaxed(operation)
+            | Self::Blind(operation)
+            | Self::LowHalf(operation)
+            | Self::HighHalf(operation)
+            | Self::Idle(operation)
+            | Self::Zero(operation) => Some(operation),
+            _ => None,
+        }
+    }
 }
 
 macro_rules! inject_fault {

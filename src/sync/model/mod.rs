@@ -52,31 +52,11 @@ impl Backoff {
     pub(crate) fn wait(&mut self) {}
 }
 
-/// What is wrong with an operation on an atomic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Defect {
-    /// Its ordering is `Relaxed`. (This has no effect in shuttle, where all operations are
-    /// sequentially consistent.)
-    IsRelaxed,
-    /// It writes whatever the atomic holds: an exchange without a comparison, or a `fetch_max`.
-    ComparesNothing,
-    /// An exchange of a pair compares and writes the low half alone. (In loom only.)
-    ComparesTheLowHalf,
-    /// An exchange of a pair compares and writes the high half alone. (In loom only.)
-    ComparesTheHighHalf,
-    /// An exchange succeeds, but writes nothing.
-    WritesNothing,
-    /// A load returns 0.
-    ReadsNothing,
-}
-
 /// The conditions under which a model runs. With the default, the code runs unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
-    /// A fault in a protocol.
+    /// A fault in a protocol, or of one operation.
     pub fault: Option<Fault>,
-    /// A defect of one operation: the end of its file's path, and the line.
-    pub defect: Option<(Defect, &'static str, u32)>,
     /// An exchange is a load, a comparison and a store.
     pub stores: bool,
     /// Every second weak exchange fails spuriously.
@@ -89,7 +69,6 @@ pub struct Conditions {
 impl Conditions {
     const ALL_WELL: Self = Self {
         fault: None,
-        defect: None,
         stores: false,
         hesitates: false,
         counts_loads: false,

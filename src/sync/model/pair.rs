@@ -2,8 +2,8 @@ use core::cell::RefCell;
 use std::collections::HashMap;
 use std::vec::Vec;
 
-use super::atomic::defect;
-use super::{AtomicU64, Defect};
+use super::atomic::fault_here;
+use super::{AtomicU64, Fault};
 use crate::sync::Ordering;
 
 const LOW_HALF: u128 = u64::MAX as u128;
@@ -67,13 +67,13 @@ impl AtomicU128 {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u128, u128> {
-        let half = match defect() {
-            Some(Defect::ComparesTheLowHalf) => LOW_HALF,
-            Some(Defect::ComparesTheHighHalf) => !LOW_HALF,
+        let half = match fault_here() {
+            Some(Fault::LowHalf(_)) => LOW_HALF,
+            Some(Fault::HighHalf(_)) => !LOW_HALF,
             _ => u128::MAX,
         };
         if half != u128::MAX {
-            // The exchanges of this closure have another place in the source, and so no defect.
+            // The exchanges of this closure have another place in the source, and so no fault.
             let exchange = |pair, next| self.compare_exchange(pair, next, success, failure);
             return match exchange(pair, next) {
                 Err(seen) if (seen ^ pair) & half == 0 => {
