@@ -25,10 +25,7 @@ impl<const N: usize> SeqLock<N> {
     /// Writes the parameters of a version. The caller is the only writer, and the version is not
     /// current yet.
     pub(crate) fn write<A: Settings>(&self, version: u64, algorithm: &A) {
-        let afterwards = inject_fault!(AnnouncesAfterwards);
-        if !afterwards {
-            self.announce(version);
-        }
+        self.announce(version);
         let mut words = self.words.iter();
         algorithm.save(&mut |value| {
             if let Some(word) = words.next() {
@@ -38,9 +35,6 @@ impl<const N: usize> SeqLock<N> {
                 word.store(value, Ordering::Relaxed);
             }
         });
-        if afterwards {
-            self.announce(version);
-        }
     }
 
     /// Returns the version that was announced last. Its words may not be written yet.
@@ -98,7 +92,7 @@ impl<const N: usize> SeqLock<N> {
         // version retries and passes that fence again, which then pairs with the store in
         // `announce`. Model: adjust::a_late_decision_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
-        now == version || inject_fault!(ReadsUnchecked)
+        now == version || inject_fault!(ReadsUnchecked) // FAULT
     }
 }
 

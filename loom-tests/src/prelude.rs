@@ -14,9 +14,10 @@ pub use tollgate::{
     TokenBucket,
 };
 
+pub use crate::source;
 pub use crate::words::{self, MakeWord};
 pub use crate::{Action as Any, Scenario as AnyScenario};
 pub use crate::{
-    Answer, Expected, Run, ScenarioOutcome, Source, Subject, Verb, actor, broken, deep, deep_model,
-    model, on_broken, pairs, samples, suite,
+    Answer, Expected, Operation, Run, ScenarioOutcome, Source, Subject, Verb, actor, broken, deep,
+    deep_model, model, on_broken, pairs, samples, suite,
 };

@@ -10,9 +10,9 @@ use tollgate::{Granted, Keep, Keyed, Quota, Tick, TokenBucket};
 use tollgate_audit::Bound;
 
 use crate::action::Action as Any;
-use crate::faults::{Site, Source};
 use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
+use crate::source::{Operation, Source};
 use crate::total::{Lenient, MIXED};
 use crate::verb::Answer;
 
@@ -85,7 +85,7 @@ pub fn bucket(burst: u64) -> TokenBucket {
 }
 
 /// The fence of a caller that inserts a key.
-pub fn fence() -> [Site; 1] {
+pub fn fence() -> [Operation; 1] {
     Source(&["keyed/insert.rs"]).sites(["fence_after_exchange(Ordering::SeqCst)"])
 }
 

@@ -19,6 +19,9 @@ mod faults;
 pub mod prelude;
 mod promise;
 mod run;
+/// The same operations that the loom models break.
+#[path = "../../loom-tests/src/source.rs"]
+pub mod source;
 mod tables;
 mod threads;
 /// The same algorithm that the loom models use.

@@ -10,5 +10,5 @@ pub use tollgate::{Concurrency, Denied, Granted, Keep, Limiter, Quota, Tick, Tok
 
 pub use crate::{
     Ledger, Promise, Table, WRONG, Watched, below, check_table, model, on_threads, one_of, reached,
-    stops, stored, table, with_faults,
+    source, stops, stored, table, with_faults,
 };

@@ -4,7 +4,7 @@
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Visit};
 use crate::clock::Tick;
-use crate::store::op::{Current, Op, OpResult, Step};
+use crate::store::op::{Attempt, Current, Op, OpResult, Step};
 use crate::sync::Backoff;
 
 /// Returns the pair in the form that an operation takes.
@@ -50,12 +50,9 @@ pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) ->
     };
     let pair = ring.load_with(fast);
     let short = Fast(&mut op, current(pair, now));
-    if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
-        let (next, output) = outcome?;
-        if op.is_unchanged(pair.word, next) {
-            return Ok(output);
-        }
-        if ring.exchange_with(fast, pair, next).is_ok() {
+    if let Some(Some(step)) = ring.read::<A, _>(pair, short) {
+        let exchange = |next| ring.exchange_with(fast, pair, next);
+        if let Some(output) = Attempt::end::<A, _, _>(&op, pair.word, step?, exchange).answer() {
             return Ok(output);
         }
     }
@@ -72,14 +69,14 @@ pub(super) fn try_fast<A: Settings, O: Op<A>>(
 ) -> Option<OpResult<A, O>> {
     let fast = Some(ring.fast_pair()?);
     let pair = ring.load_with(fast);
-    let (next, output) = match ring.read::<A, _>(pair, Fast(&mut op, current(pair, now)))?? {
-        Ok(done) => done,
+    let step = match ring.read::<A, _>(pair, Fast(&mut op, current(pair, now)))?? {
+        Ok(step) => step,
         Err(refusal) => return Some(Err(refusal)),
     };
-    if !op.is_unchanged(pair.word, next) {
-        ring.exchange_with(fast, pair, next).ok()?;
-    }
-    Some(Ok(output))
+    let exchange = |next| ring.exchange_with(fast, pair, next);
+    Some(Ok(
+        Attempt::end::<A, _, _>(&op, pair.word, step, exchange).answer()?
+    ))
 }
 
 /// Makes the attempts after the first one (which used `pair`), and runs operations without a short
@@ -99,16 +96,13 @@ fn retry<A: Settings, O: Op<A>>(
         None => ring.load(),
     };
     loop {
-        let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
+        let Some(step) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
             // This version has been replaced, so a load returns a later one.
             pair = ring.load();
             continue;
         };
-        let (next, output) = outcome?;
-        if op.is_unchanged(pair.word, next) {
-            return Ok(output);
-        }
-        if ring.exchange(pair, next).is_ok() {
+        let exchange = |next| ring.exchange(pair, next);
+        if let Some(output) = Attempt::end::<A, _, _>(&op, pair.word, step?, exchange).answer() {
             return Ok(output);
         }
         pair = backoff.wait_if_changed(pair, || ring.load());

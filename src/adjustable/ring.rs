@@ -26,7 +26,7 @@ use super::keep::Keep;
 use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
 use crate::seq_lock::SeqLock;
-use crate::sync::{AtomicU128, FastPair, Ordering, compiler_fence, inject_fault};
+use crate::sync::{AtomicU128, FastPair, Ordering, compiler_fence};
 
 /// A version and a word, both read at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,13 +158,7 @@ impl Ring {
             Some(fast_pair) => fast_pair.compare_exchange(cell, old, new, success, failure),
             None => cell.compare_exchange_weak(old, new, success, failure),
         };
-        match exchanged.map_err(Pair::of_bits) {
-            Ok(_) => Ok(()),
-            Err(seen) if inject_fault!(ComparesTheWordAlone) && seen.word == pair.word => {
-                self.exchange(seen, word)
-            }
-            Err(seen) => Err(seen),
-        }
+        exchanged.map(|_| ()).map_err(Pair::of_bits)
     }
 
     /// Makes `new` the next version, after `old`. The caller ensures that no other thread does so
@@ -174,21 +168,11 @@ impl Ring {
         // The version does not repeat: 2^64 changes take centuries.
         let version = pair.version.wrapping_add(1);
         self.slot(version).write(version, new);
-        let afterwards = inject_fault!(CarriesAfterwards);
         loop {
-            let word = match afterwards {
-                true => pair.word,
-                false => keep.carry(old, pair.word, now, new),
-            };
+            let word = keep.carry(old, pair.word, now, new);
             match self.exchange_version(pair, Pair { version, word }) {
-                Ok(()) => break,
+                Ok(()) => return,
                 Err(seen) => pair = seen,
-            }
-        }
-        if afterwards {
-            let mut pair = self.load();
-            while let Err(seen) = self.exchange(pair, keep.carry(old, pair.word, now, new)) {
-                pair = seen;
             }
         }
     }

@@ -71,6 +71,7 @@ pub(crate) use token_bucket::TokenBucket;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{Quota, QuotaError};
+use crate::sync::inject_fault;
 
 /// A pure step on one 64-bit word.
 ///
@@ -284,6 +285,13 @@ pub trait Reserve: GiveBack + Debt {
 
     /// Returns how many permits are taken but not yet due, rounded up.
     fn waiting(&self, word: u64, now: Tick) -> u64;
+}
+
+/// Returns whether a reservation gives permits back although another caller waits: only the last
+/// one in the line does.
+#[inline]
+pub(crate) fn can_leave_the_line(is_last: bool) -> bool {
+    is_last || inject_fault!(CancelsInTheMiddle) // FAULT
 }
 
 /// An algorithm that is made from a quota, and whose word can be carried over to another quota.

@@ -105,7 +105,8 @@ macro_rules! settles {
 
             #[inline]
             fn roll_back(&$self, held: Held, now: Tick) -> u64 {
-                match inject_fault!(RefundsInstead) {
+                let refunds = inject_fault!(RefundsInstead); // FAULT
+                match refunds {
                     true => GiveBackLimiter::refund_at($inner, held.granted.n(), now),
                     false => GiveBackLimiter::roll_back_at($inner, held.granted, now),
                 }

@@ -146,8 +146,9 @@ impl Order {
             let member = describe(usize::from(*index));
             member.map(|member| (!member.can_undo, member.place))
         };
+        let sorts = !inject_fault!(TakesInTheCallersOrder); // FAULT
         match order.list.get_mut(..usize::from(order.limits)) {
-            Some(list) if !inject_fault!(TakesInTheCallersOrder) => list.sort_unstable_by_key(key),
+            Some(list) if sorts => list.sort_unstable_by_key(key),
             _ => {}
         }
         Ok(order)

@@ -258,7 +258,8 @@ impl<M: Members<C>, C> All<M, C> {
     fn give_back_later(&self, grants: &mut M::Grants, now: Tick, later: impl Later) -> Tick {
         let mut undo = Undo::new(self, grants, now, Why::LostRace);
         undo.now = later(now).max(now);
-        if !inject_fault!(ForgetsToUndo) {
+        let undoes = !inject_fault!(ForgetsToUndo); // FAULT
+        if undoes {
             undo.run();
         }
         let now = undo.now;
@@ -310,7 +311,8 @@ impl<M: Members<C>, C> All<M, C> {
     /// it is taken from: it is looked at only if another one denies, for the longest denial.
     #[inline(always)]
     fn look_before(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
-        if inject_fault!(TakesWithoutALook) {
+        let takes = inject_fault!(TakesWithoutALook); // FAULT
+        if takes {
             return Ok(());
         }
         let mut denial = Denial::none();

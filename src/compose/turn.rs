@@ -59,7 +59,8 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let was_inside = room.is_some();
         // Leaves the member before it sleeps for another one.
         if let Some(room) = room.take() {
-            match inject_fault!(SleepsInside) {
+            let stays = inject_fault!(SleepsInside); // FAULT
+            match stays {
                 true => room.keep(),
                 false => drop(room),
             }

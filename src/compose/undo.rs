@@ -35,7 +35,8 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
             if let Some(held) = slot.and_then(Option::take) {
                 let n = all.members.visit(member, GiveBack { held, now, why });
                 back = back.saturating_add(n.unwrap_or(0));
-                if inject_fault!(UndoesOne) {
+                let undoes_one = inject_fault!(UndoesOne); // FAULT
+                if undoes_one {
                     break;
                 }
             }

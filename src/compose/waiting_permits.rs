@@ -64,7 +64,8 @@ impl WaitingPermits {
 
 impl Drop for CallersPermits<'_> {
     fn drop(&mut self) {
-        if !inject_fault!(KeepsItsPermitsInLine) {
+        let leaves = !inject_fault!(KeepsItsPermitsInLine); // FAULT
+        if leaves {
             // ORDERING: Relaxed. It publishes nothing: it only counts.
             self.waiting.sum.fetch_sub(self.n, Relaxed);
         }
@@ -98,10 +99,11 @@ impl<'l> PlaceInLine<'l> {
 
 impl Drop for PlaceInLine<'_> {
     fn drop(&mut self) {
-        let is_first = self.is_first && !inject_fault!(PassesNoTurn);
+        let is_first = self.is_first && !inject_fault!(PassesNoTurn); // FAULT
         let next = self.turns.quit(1, self.ticket.take(), is_first);
         // The next caller wakes last: it may come again at once, and its waker may panic.
-        if !inject_fault!(WakesTooEarly) {
+        let in_time = !inject_fault!(WakesTooEarly); // FAULT
+        if in_time {
             drop(self.permits.take());
         }
         drop(next);

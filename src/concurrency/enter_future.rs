@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::queue::{GaveUp, QueueTicket};
 use super::{Concurrency, ConcurrencyGuard};
 use crate::outcome::Denied;
-use crate::sync::{Sleeper, inject_fault};
+use crate::sync::Sleeper;
 
 /// A future that enters a [`Concurrency`] when there is room and its turn has come. Await it on any
 /// runtime, or call [`wait`](Self::wait) in a thread.
@@ -142,7 +142,7 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
             .map(|ticket| self.limiter.give_up(ticket))
         {
             // It was let in at the last moment.
-            Some(GaveUp::Inside) if !inject_fault!(TooLateAnyhow) => Ok(self.guard()),
+            Some(GaveUp::Inside) => Ok(self.guard()),
             Some(GaveUp::Refused(limit)) => Err(Denied::never(self.n, limit)),
             _ => Err(Denied::busy(self.n)),
         }

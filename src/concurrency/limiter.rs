@@ -407,6 +407,7 @@ impl Concurrency {
     }
 
     #[inline]
+    #[cfg_attr(any(tollgate_loom, tollgate_shuttle), track_caller)]
     pub(super) fn exchange(&self, word: Occupancy, next: Occupancy) -> Result<(), Occupancy> {
         // ORDERING: Acquire. A caller that enters sees everything that was done inside by the
         // callers that made the room. It pairs with the Release of `leave`, also through exchanges
@@ -461,7 +462,7 @@ impl Concurrency {
     #[inline(always)]
     fn take_once(&self, n: u64, ahead: bool) -> Option<Result<(), Denied>> {
         let word = self.load();
-        let is_my_turn = ahead || !word.somebody_waits() || inject_fault!(Overtakes);
+        let is_my_turn = ahead || !word.somebody_waits() || inject_fault!(Overtakes); // FAULT
         if !(is_my_turn && word.has_room(n)) {
             return Some(Err(word.denied(n)));
         }
@@ -503,7 +504,7 @@ impl Concurrency {
         // pairs with the Acquire of `exchange`.
         // Model: concurrency_word::an_entering_thread_sees_earlier_writes
         let word = Occupancy(self.word.fetch_sub(n, Release));
-        word.somebody_waits() && !inject_fault!(LeavesSilently)
+        word.somebody_waits()
     }
 }
 

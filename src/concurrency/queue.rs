@@ -141,11 +141,6 @@ impl Concurrency {
             if word.somebody_waits() {
                 return Enqueued::Waits(line.push(n, waker));
             }
-            if !has_room && inject_fault!(WaitsBlindly) {
-                // ORDERING: Relaxed, as in `exchange` on failure. This fault exists only in models.
-                self.word.fetch_or(WAITING, Relaxed);
-                return Enqueued::Waits(line.push(n, waker));
-            }
             let next = match has_room {
                 true => word.with_inside(n),
                 false => word.with_waiting(true),
@@ -188,7 +183,7 @@ impl Concurrency {
     pub(crate) fn quit(&self, n: u64, ticket: Option<QueueTicket>, is_inside: bool) -> LetIn {
         let leaves = match ticket.map(|ticket| self.give_up(ticket)) {
             Some(GaveUp::Waiting(let_in)) => return let_in,
-            Some(GaveUp::Inside) => !inject_fault!(KeepsWhatWasHanded),
+            Some(GaveUp::Inside) => true,
             _ => is_inside,
         };
         LetIn(match leaves && self.subtract(n) {
@@ -218,15 +213,17 @@ impl Concurrency {
         let Some(waiter) = line.remove(ticket) else {
             return match line.refused.remove(&ticket) {
                 Some(limit) => GaveUp::Refused(limit),
+                None if inject_fault!(KeepsWhatWasHanded) => GaveUp::Refused(0), // FAULT
                 None => GaveUp::Inside,
             };
         };
-        if inject_fault!(KeepsItsPermits) {
+        let keeps = inject_fault!(KeepsItsPermits); // FAULT
+        if keeps {
             line.permits = line.permits.wrapping_add(waiter.n);
         }
         self.note_emptied(&line);
         // The next waiter may need less.
-        let let_in = match was_first && !inject_fault!(GivesUpSilently) {
+        let let_in = match was_first {
             true => self.hand_over(&mut line),
             false => Vec::new(),
         };
@@ -247,6 +244,7 @@ impl Concurrency {
     /// waking them: all have their room before any waker runs.
     fn hand_over(&self, line: &mut WaitQueue) -> Vec<Waker> {
         let mut let_in = Vec::new();
+        let lets_none_in = inject_fault!(LetsNoneIn); // FAULT
         loop {
             let others = line.waiting.len() > 1;
             let Some((first, n)) = line.first() else {
@@ -254,7 +252,7 @@ impl Concurrency {
             };
             let mut word = self.load();
             loop {
-                if !word.has_room(n) {
+                if lets_none_in || !word.has_room(n) {
                     return let_in;
                 }
                 match self.exchange(word, word.with_inside(n).with_waiting(others)) {
@@ -270,24 +268,16 @@ impl Concurrency {
     pub(super) fn change_limit(&self, limit: u64) -> u64 {
         let mut line = self.line();
         let mut word = self.load();
-        if inject_fault!(SetsByStore) {
-            // ORDERING: Relaxed. This fault exists only in models: words change only by
-            // read-modify-write.
-            self.word.store(word.with_limit(limit).0, Relaxed);
-        } else {
-            while let Err(seen) = self.exchange(word, word.with_limit(limit)) {
-                word = seen;
-            }
+        while let Err(seen) = self.exchange(word, word.with_limit(limit)) {
+            word = seen;
         }
-        let lowered = limit < word.limit() && !inject_fault!(LowersSilently);
+        let lowered = limit < word.limit() && !inject_fault!(LowersSilently); // FAULT
         let mut awake = match lowered {
             true => line.refuse_above(limit),
             false => Vec::new(),
         };
         self.note_emptied(&line);
-        if !inject_fault!(RaisesSilently) {
-            awake.extend(self.hand_over(&mut line));
-        }
+        awake.extend(self.hand_over(&mut line));
         drop(line);
         drop(LetIn(awake));
         word.limit()

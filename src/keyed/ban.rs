@@ -23,6 +23,11 @@ impl<A: Algorithm> Op<A> for Ban {
         Ok((next, ()))
     }
 
+    /// A ban is always written: it changes the slot even if the key has no permit to take.
+    fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
+        false
+    }
+
     fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
         Some(Err(why(0)))
     }

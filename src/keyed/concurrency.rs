@@ -91,7 +91,7 @@ impl KeyedConcurrency {
     pub fn new(limit: u64, capacity: usize) -> Result<Self, LimiterError> {
         let limit = checked(limit)?;
         let table = Keyed::with_clock(Places { limit }, capacity, NoClock)?;
-        let overflow = inject_fault!(EvictsWhoIsInside => Overflow::Evict, else Overflow::Deny);
+        let overflow = inject_fault!(EvictsGuards => Overflow::Evict, else Overflow::Deny); // FAULT
         let table = table.with_overflow(overflow);
         Ok(Self { table, limit })
     }

@@ -13,7 +13,7 @@ use super::table::{SlotIndex, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
-use crate::store::op::{Current, Op, OpResult, Refusal};
+use crate::store::op::{Attempt, Current, Op, OpResult, Refusal};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 
 /// How often a thread tries to insert a key while other threads take the slots that it chose. After
@@ -150,7 +150,8 @@ impl<A: Algorithm> Core<A> {
         if self.plans.get(request.plan).is_none() {
             return self.unrecorded(request, op, Denied::no_such_plan);
         }
-        if !inject_fault!(BelievesTheFirstLook) {
+        let believes = inject_fault!(BelievesTheFirstLook); // FAULT
+        if !believes {
             if let Some(outcome) = self.second_attempt(request, &mut op) {
                 return outcome;
             }
@@ -171,7 +172,7 @@ impl<A: Algorithm> Core<A> {
                     }
                     done => done,
                 },
-                Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
+                Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None, // FAULT
                 Lookup::Pending(at, held) => match self.run_fresh(request, now, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),
                     fresh => {
@@ -192,7 +193,7 @@ impl<A: Algorithm> Core<A> {
                     // insert keys could take over each other's claims forever.
                     fresh => match self.choose(&probe, now, rounds == 0) {
                         Some(place) => self.insert(request, place, &mut op, fresh),
-                        None if was_full || inject_fault!(BelievesTheFirstLook) => break,
+                        None if was_full || believes => break,
                         // Check that no other thread has inserted the key. Its slots' labels
                         // suffice for that.
                         None if self.table.has_none_of(&probe_seq) => break,
@@ -246,35 +247,32 @@ impl<A: Algorithm> Core<A> {
                 said => said,
             }
         };
-        let outcome = self.plans.with_in_force(of, hash, said)?;
-        let next = match outcome {
-            Ok((next, answer)) if O::BANS || !op.is_unchanged(word, next) => Ok((next, answer)),
-            said => Err(said.map(|(_, answer)| answer)),
+        let step = self.plans.with_in_force(of, hash, said)?;
+        let exchange = |next| {
+            let is_banned = O::BANS || view.is_banned && !O::GRANTS;
+            let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
+            let next = next.protected_if(held.is_protected() || O::TAKES);
+            let next = match is_banned {
+                true => next.banned_if(true),
+                false => next.newcomer_if(held.is_newcomer()),
+            };
+            self.table.decide(at, held, next)
         };
-        match next {
-            Ok((next, answer)) => {
-                let is_banned = O::BANS || view.is_banned && !O::GRANTS;
-                let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
-                let is_protected = held.is_protected() || O::TAKES;
-                let next = next.protected_if(is_protected);
-                let next = match is_banned {
-                    true => next.banned_if(true),
-                    false => next.newcomer_if(held.is_newcomer()),
-                };
-                self.table.decide(at, held, next).ok()?;
-                Some(Ok(answer))
-            }
-            Err(said) => {
-                let is_so = match held == held_now {
-                    // The answer holds if the slot has not changed since it was read.
-                    true => self.table.load(at) == held,
-                    // Store the migrated word, so that a caller that is denied repeatedly does not
-                    // convert it each time.
-                    false => self.table.migrate(at, held, held_now).is_ok(),
-                };
-                is_so.then_some(said)
-            }
-        }
+        let outcome = match step {
+            Err(refusal) => Err(refusal),
+            Ok(done) => match Attempt::end::<A, _, _>(op, word, done, exchange) {
+                Attempt::Unchanged(answer) => Ok(answer),
+                attempt => return attempt.answer().map(Ok),
+            },
+        };
+        let is_so = match held == held_now {
+            // The answer holds if the slot has not changed since it was read.
+            true => self.table.load(at) == held,
+            // Store the migrated word, so that a caller that is denied repeatedly does not convert
+            // it each time.
+            false => self.table.migrate(at, held, held_now).is_ok(),
+        };
+        is_so.then_some(outcome)
     }
 
     /// Runs an operation on the word of a key that is not in the table. Returns `None` if its
@@ -354,7 +352,7 @@ impl<A: Algorithm> Core<A> {
             let hash = request.probe_seq.hash();
             self.plans.in_force(request.plan, hash)
         };
-        let early = inject_fault!(ReadsTheVersionFirst).then(in_force);
+        let early = inject_fault!(ReadsTheVersionFirst).then(in_force); // FAULT
         let now = self
             .confirm_unique(&request.probe_seq, at, by)?
             .max(request.now);
@@ -375,10 +373,9 @@ impl<A: Algorithm> Core<A> {
         };
         let tag = request.probe_seq.tag();
         let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
-        let blindly = by == ClaimedBy::Another && inject_fault!(HelpsWithoutALook);
         let next = match O::BANS {
             true => next.banned_if(true),
-            false => next.newcomer_if(claimed.has_evicted() && !blindly),
+            false => next.newcomer_if(claimed.has_evicted()),
         };
         self.table.establish(at, claimed, next).ok()?;
         self.events.count(Event::Inserted);

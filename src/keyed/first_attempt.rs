@@ -8,8 +8,8 @@ use super::plans::InForce;
 use super::slot::SlotState;
 use super::table::FoundSlot;
 use crate::algorithm::Algorithm;
-use crate::store::op::{Current, Op, OpResult, Step};
-use crate::sync::{Backoff, inject_fault};
+use crate::store::op::{Attempt, Current, Op, OpResult, Step};
+use crate::sync::Backoff;
 
 impl<A: Algorithm> Core<A> {
     #[inline(always)]
@@ -19,16 +19,15 @@ impl<A: Algorithm> Core<A> {
         op: &mut O,
     ) -> Result<OpResult<A, O>, NotDone> {
         let (place, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
-        let (next, answer) = match step {
+        let exchange = |next| place.decide_in_place(place.held.with_word(next));
+        let done = match step {
             Ok(done) => done,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if !op.is_unchanged(place.held.word, next)
-            && place.decide_in_place(place.held.with_word(next)).is_err()
-        {
-            return Err(NotDone::WasDisturbed);
+        match Attempt::end::<A, _, _>(op, place.held.word, done, exchange) {
+            Attempt::Written(answer) | Attempt::Unchanged(answer) => Ok(Ok(answer)),
+            Attempt::Lost => Err(NotDone::WasDisturbed),
         }
-        Ok(Ok(answer))
     }
 
     /// Repeats the first attempt while other threads change the slot before the exchange. Returns
@@ -112,20 +111,13 @@ impl<A: Algorithm> Core<A> {
         let view = Current::new(held.word, request.now);
         let view = view.with_source(source_of(InForce::new(request.plan, version)));
         let said = |algorithm: &A| op.run(algorithm, view);
-        match self.plans.with(request.plan, version, said)? {
-            Ok((next, answer)) => {
-                if !op.is_unchanged(held.word, next) {
-                    let blindly = inject_fault!(ProtectsBlindly);
-                    let next = held.with_word(next);
-                    let protected = next.granted_if(O::TAKES && !blindly);
-                    place.decide_in_place(protected).ok()?;
-                    if blindly {
-                        let _ = place.protect_present();
-                    }
-                }
-                Some(Ok(answer))
-            }
-            Err(refusal) => Some(Err(refusal)),
-        }
+        let done = match self.plans.with(request.plan, version, said)? {
+            Ok(done) => done,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        let exchange = |next| place.decide_in_place(held.with_word(next).granted_if(O::TAKES));
+        Attempt::end::<A, _, _>(op, held.word, done, exchange)
+            .answer()
+            .map(Ok)
     }
 }

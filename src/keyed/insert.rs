@@ -45,15 +45,16 @@ impl<A: Algorithm> Core<A> {
         let plans = &self.plans;
         let leaves = match plans.only(version) {
             Some(plan) => {
+                let idle = |word| plan.is_idle(word, now) || inject_fault!(TakesWhoIsBusy); // FAULT
                 if is_full && plan.larger_is_idle_later() {
-                    if let Some(chosen) = self.choose_in_order(probe, plan, (version, now)) {
+                    if let Some(chosen) = self.choose_in_order(probe, plan, (version, now), idle) {
                         return chosen;
                     }
                 }
                 self.choose_leaving(
                     probe,
                     (version, now),
-                    |held| plan.is_idle(held.word, now),
+                    |held| idle(held.word),
                     |held| plan.idle_at(held.word, now),
                 )
             }
@@ -86,10 +87,11 @@ impl<A: Algorithm> Core<A> {
         probe: &Probe,
         plan: &A,
         (version, now): (u64, Tick),
+        is_idle: impl Fn(u64) -> bool,
     ) -> Option<Option<Claimable>> {
         let mut least = u64::MAX;
         probe.each(|_, held| least = least.min(held.word));
-        if plan.is_idle(least, now) || inject_fault!(TakesWhoIsBusy) {
+        if is_idle(least) {
             return None;
         }
         if self.overflow != Overflow::Evict {
@@ -110,7 +112,6 @@ impl<A: Algorithm> Core<A> {
         is_idle: impl Fn(SlotState) -> bool,
         idle_at: impl Fn(SlotState) -> Tick,
     ) -> Option<Claimable> {
-        let is_idle = |held| is_idle(held) || inject_fault!(TakesWhoIsBusy);
         if let Some((at, held)) = probe.idle(is_idle) {
             return Some(Claimable {
                 // Use the version under which the key was found to be idle. Under another one it
@@ -159,11 +160,11 @@ impl<A: Algorithm> Core<A> {
 
     /// Claims a slot for a key. Returns `None` if the slot has changed.
     pub(super) fn claim(&self, probe_seq: &ProbeSeq, place: Claimable) -> Option<SlotState> {
-        let afterwards = inject_fault!(RaisesAfterwards);
+        let afterwards = inject_fault!(RaisesAfterwards); // FAULT
         if !afterwards {
             self.raise(place.since);
         }
-        let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce());
+        let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce()); // FAULT
         let (at, held, tag) = (place.at, place.held, probe_seq.tag());
         let claim = match place.leaves {
             Some(event) => {
@@ -195,8 +196,7 @@ impl<A: Algorithm> Core<A> {
 
     /// Releases a claim, if it is still there.
     pub(super) fn release_claim(&self, at: SlotIndex, claim: SlotState) {
-        let held = inject_fault!(GivesUpBlindly => self.table.load(at), else claim);
-        let _ = self.table.release(at, held);
+        let _ = self.table.release(at, claim);
     }
 
     /// Checks whether a claim may be established: the key is in no other slot, and its other claims
@@ -230,9 +230,7 @@ impl<A: Algorithm> Core<A> {
         // which published the horizon.
         // Model: keyed_turnover::a_late_caller_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
-        Some(Tick::from_nanos(
-            inject_fault!(IgnoresTheHorizon => 0, else horizon),
-        ))
+        Some(Tick::from_nanos(horizon))
     }
 
     /// Releases the key's claims that come after this one, and returns whether the key is then in
@@ -249,15 +247,15 @@ impl<A: Algorithm> Core<A> {
                     is_after = true;
                     return None;
                 }
-                if inject_fault!(LooksOnce) {
+                let looks_once = inject_fault!(LooksOnce); // FAULT
+                if looks_once {
                     return None;
                 }
                 // Release a claim that comes after this one in the probe order. (If this claim has
                 // itself been released, it is not seen here, and no other claim counts as coming
                 // after it.)
                 let ends = held.is_pending() && is_after;
-                let is_left = inject_fault!(LeavesOtherClaims);
-                (!ends || !is_left && self.table.release(at, held).is_err()).then_some(())
+                (!ends || self.table.release(at, held).is_err()).then_some(())
             });
         other.is_none()
     }

@@ -19,7 +19,7 @@ use crate::clock::Tick;
 use crate::limiter_error::LimiterError;
 use crate::quota::Quota;
 use crate::store::view::View;
-use crate::sync::{Ordering, fence, inject_fault};
+use crate::sync::{Ordering, fence};
 use crate::traits::forms::clock_forms;
 
 impl<A, C, S> Keyed<A, C, S> {
@@ -248,7 +248,6 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         while held.is_of(probe_seq.tag(), at.second) {
             let done = if held.is_live() {
                 match self.plans.moved(held, probe_seq.hash(), to, now) {
-                    Some(_) if inject_fault!(LeavesTheSlot) => return,
                     Some(next) => self.table.migrate(at, held, next),
                     // Unreachable: a slot's algorithm stays until the slot has been moved.
                     None => {
@@ -256,8 +255,6 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
                         done.map(|()| self.events.count(Event::Removed))
                     }
                 }
-            } else if inject_fault!(SparesClaimsOfTheKey) {
-                return;
             } else {
                 self.table.release(at, held)
             };

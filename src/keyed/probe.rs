@@ -240,7 +240,8 @@ const fn is_emptier(free: u32, others: u32) -> bool {
 
 #[inline(always)]
 fn is_never_used(held: SlotState) -> bool {
-    held.label() == SlotState::NEVER_USED.label() || inject_fault!(SkipsByFree) && held.is_free()
+    let by_free = held.is_free() && inject_fault!(SkipsByFree); // FAULT
+    held.label() == SlotState::NEVER_USED.label() || by_free
 }
 
 impl Probe {

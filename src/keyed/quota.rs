@@ -93,12 +93,11 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
         now: Tick,
     ) -> Result<(), LimiterError> {
         let set = || self.core.set_quota(plan, quota, keep, now);
+        let alone = !inject_fault!(ChangesQuotasMeanwhile); // FAULT
         match self.core.plans.overrides() {
             // Hold this lock too: `unset_algorithm` holds it while it moves a key from its override
             // to a plan, and the version must not change meanwhile.
-            Some(overrides) if !inject_fault!(ChangesQuotasMeanwhile) => {
-                overrides.change(|_| set())
-            }
+            Some(overrides) if alone => overrides.change(|_| set()),
             _ => set(),
         }
     }
@@ -153,9 +152,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             }
             *algorithm = algorithm.with_quota(quota)?;
             let version = self.plans.version();
-            if !inject_fault!(SweepsNothing) {
-                self.sweep(plan, version);
-            }
+            self.sweep(version);
             // The version does not recur: 2^64 changes take centuries.
             let version = version.wrapping_add(1);
             for (index, algorithm) in (0..).zip(latest) {
@@ -187,7 +184,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
 
     /// Migrates one part of the table to this version, the current one. Successive versions take
     /// the parts in turn.
-    fn sweep(&self, plan: usize, version: u64) {
+    fn sweep(&self, version: u64) {
         // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
         // that is found free here, its fence comes later, so it reads this version or a later one.
         // If its fence came earlier, its claim is found here and released.
@@ -197,23 +194,20 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         let border = |part: u128| (part * buckets / u128::from(PARTS)) as usize;
         for bucket in border(part)..border(part + 1) {
             for (at, held) in self.table.slots_of(bucket) {
-                self.migrate_or_release(plan, version, at, held);
+                self.migrate_or_release(version, at, held);
             }
         }
     }
 
     /// Migrates a live slot to this version. Releases a claim, since its owner may have read an
     /// older version.
-    fn migrate_or_release(&self, plan: usize, version: u64, at: SlotIndex, mut held: SlotState) {
+    fn migrate_or_release(&self, version: u64, at: SlotIndex, mut held: SlotState) {
         loop {
-            let is_spared =
-                held.is_live() && usize::from(held.plan()) != plan && inject_fault!(SweepsOnePlan);
             let done = match held.state() {
                 SlotKind::Free => return,
-                SlotKind::Pending if inject_fault!(SparesClaims) => return,
                 SlotKind::Pending => self.table.release(at, held),
                 SlotKind::Live | SlotKind::Banned => match self.plans.migrated(held, version) {
-                    Some(new) if new != held && !is_spared => self.table.migrate(at, held, new),
+                    Some(new) if new != held => self.table.migrate(at, held, new),
                     // The slot has this version already. (`migrated` does not return `None` here:
                     // no version becomes outdated while the caller holds the lock.)
                     _ => return,

@@ -10,7 +10,7 @@ use super::plans::InForce;
 use super::slot::SlotState;
 use super::table::{FoundSlot, SlotIndex};
 use crate::algorithm::Algorithm;
-use crate::store::op::{Current, Op, OpResult};
+use crate::store::op::{Attempt, Current, Op, OpResult};
 
 impl<A: Algorithm> Core<A> {
     /// Makes the second attempt. Returns `None`, without a change, if this is none of the three
@@ -58,18 +58,18 @@ impl<A: Algorithm> Core<A> {
         let view = Current::new(held.word, request.now);
         let view = view.with_source(source_of(InForce::new(OWN, number)));
         let said = |algorithm: &A| op.run(algorithm, view);
-        let said = match overrides.with(probe_seq.hash(), number, said)? {
-            Ok((next, answer)) if !op.is_unchanged(held.word, next) => {
-                let next = held.with_word(next).granted_if(O::TAKES);
-                return place.decide_in_place(next).ok().map(|()| Ok(answer));
-            }
-            Ok((_, answer)) => Ok(answer),
+        let exchange = |next| place.decide_in_place(held.with_word(next).granted_if(O::TAKES));
+        let outcome = match overrides.with(probe_seq.hash(), number, said)? {
             Err(refusal) => Err(refusal),
+            Ok(done) => match Attempt::end::<A, _, _>(op, held.word, done, exchange) {
+                Attempt::Unchanged(answer) => Ok(answer),
+                attempt => return attempt.answer().map(Ok),
+            },
         };
         // The override's number was looked up after the slot was read. If the slot has changed
         // since, the number's last bits may be those of a later override. In that case return
         // `None`.
-        (self.table.load(at) == held).then_some(said)
+        (self.table.load(at) == held).then_some(outcome)
     }
 }
 

@@ -310,7 +310,7 @@ impl SlotState {
     /// 0.
     #[inline(always)]
     pub(super) fn may_be_of(self, tag: u64, second: bool) -> bool {
-        let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second);
+        let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second); // FAULT
         self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2
     }
 

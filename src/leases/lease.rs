@@ -141,7 +141,8 @@ impl<G: Deref<Target: Lender>> Lease<G> {
 /// Gives back the permits first and the size second, so that leases never hold more than the total.
 impl<G: Deref<Target: Lender>> Drop for Lease<G> {
     fn drop(&mut self) {
-        if inject_fault!(ReleasesSizeFirst) {
+        let size_first = inject_fault!(ReleasesSizeFirst); // FAULT
+        if size_first {
             self.limiter.release(core::mem::take(&mut self.size));
         }
         self.give_back();

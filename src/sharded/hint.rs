@@ -33,6 +33,7 @@
 //! [`Split::never_falls`](crate::algorithm::Split::never_falls).
 
 use crate::clock::Tick;
+use crate::outcome::{Denied, Granted};
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
 /// The bit that marks an epoch.
@@ -57,9 +58,28 @@ impl Hint {
         }
     }
 
+    /// Decides on a request for `n` permits: denies it if the hint says so, and otherwise makes one
+    /// attempt by `take`. `None` means that nothing was taken; use the slow path.
+    #[inline(always)]
+    pub(super) fn decide(
+        &self,
+        n: u64,
+        now: Tick,
+        take: impl FnOnce() -> Option<Granted>,
+    ) -> Option<Result<Granted, Denied>> {
+        match self.known() {
+            None => take().map(Ok),
+            Some(due) if n == 1 && now < due => {
+                Some(Err(Denied::later(1, due.saturating_since(now))))
+            }
+            // The tick has passed, or says nothing about `n` permits. The slow path replaces it.
+            Some(_) => None,
+        }
+    }
+
     /// Returns the tick before which no shard has a permit, if one is known.
     #[inline(always)]
-    pub(super) fn known(&self) -> Option<Tick> {
+    fn known(&self) -> Option<Tick> {
         // ORDERING: Relaxed. It publishes nothing. A thread that lowered a word, or has
         // synchronized with one that did, reads the epoch that was set afterwards, or a later
         // value, by coherence. Models: hint::
@@ -78,7 +98,8 @@ impl Hint {
         if now.as_nanos() < word {
             return None;
         }
-        if inject_fault!(KeepsTheTickThatIsOver) {
+        let keeps = inject_fault!(KeepsTheTickThatIsOver); // FAULT
+        if keeps {
             return Some(Noted(word));
         }
         let next = self.next_epoch();
@@ -96,10 +117,6 @@ impl Hint {
         let due = due.as_nanos();
         if due >= EPOCH {
             return;
-        }
-        if inject_fault!(SetsTheHintBlindly) {
-            // ORDERING: Relaxed. A fault that a model injects; no other build has it.
-            self.word.swap(due, Ordering::Relaxed);
         }
         // ORDERING: Relaxed. It publishes nothing: a thread that reads the tick uses no other
         // memory because of it. Models: hint::

@@ -224,18 +224,6 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    /// Tries the hint, and then the thread's own shard once. Nearly every decision ends here. All
-    /// others make one out-of-line call at the end.
-    #[inline(always)]
-    fn try_once(&self, n: u64, now: Tick) -> Option<Result<Granted, Denied>> {
-        if let Some(due) = self.hint.known() {
-            let is_denied = n == 1 && now < due;
-            return is_denied.then(|| Err(Denied::later(1, due.saturating_since(now))));
-        }
-        let first = self.thread_index.known()?;
-        self.view(first, now).try_once(n).map(Ok)
-    }
-
     #[cold]
     #[inline(never)]
     fn acquire_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
@@ -383,9 +371,11 @@ impl<A: Split, C> TryAcquire for Sharded<A, C> {
         self.clock()
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        match self.try_once(n, now) {
+        let take = || self.view(self.thread_index.known()?, now).try_once(n);
+        // Nearly every decision ends here. All others make one out-of-line call at the end.
+        match self.hint.decide(n, now, take) {
             Some(outcome) => outcome,
             None => self.acquire_at(n, now),
         }

@@ -41,14 +41,18 @@
 //! lost, and none is granted twice.
 
 use core::num::NonZeroU64;
+use core::time::Duration;
 
 use crate::algorithm::Split;
-use crate::clock::Tick;
+use crate::clock::{NoClock, Tick};
+use crate::limiter::Limiter;
 use crate::outcome::Granted;
-use crate::store::cell::{self, AtomicWord, WordCell};
-use crate::store::operations::{Acquire, Change};
+use crate::store::cell::{AtomicWord, WordCell};
+use crate::store::op::{Current, Op, Step};
+use crate::store::operations::Change;
 use crate::store::view::View;
 use crate::store::word::WordStore;
+use crate::store::{Refusal, Store};
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
 /// The width of the two fields that count threads. If a field is full, further threads are refused.
@@ -79,14 +83,14 @@ pub(super) const MAX_SHARDS: usize = 256;
 
 #[repr(C)]
 pub(super) struct Shard<A> {
-    /// The word comes first, next to the parameters that every decision reads.
-    cell: WordCell,
-    /// The number of fractions in a permit. The algorithm counts fractions.
+    /// The limiter of this shard, in fractions of a permit. Its word comes first, next to the
+    /// parameters that every decision reads.
+    limiter: Limiter<A, NoClock>,
+    /// The number of fractions in a permit.
     permit: NonZeroU64,
     /// A request that leaves at least this much room (in the unit of [`Granted::room`]) needs no
     /// scan.
     keep: u64,
-    algorithm: A,
     /// How much this shard may have less than the fullest one before the next scan, as a difference
     /// of words. It is 0 if words can't be compared, or if the difference is less than a permit.
     slack: u64,
@@ -105,6 +109,49 @@ pub(super) struct Taken {
     changes: u64,
 }
 
+/// Takes `n` fractions, if `accepts` returns true for the next word and the grant.
+struct AcquireIf<F> {
+    n: u64,
+    accepts: F,
+}
+
+/// The word of a shard that refused a request.
+struct Refused(u64);
+
+impl Refusal for Refused {
+    fn earlier(self, _by: Duration) -> Self {
+        self
+    }
+}
+
+impl<A: Split, F: Fn(u64, &Granted) -> bool> Op<A> for AcquireIf<F> {
+    type Output = Granted;
+    type Refusal = Refused;
+
+    #[inline(always)]
+    fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
+        match algorithm.step(current.word, current.now, self.n) {
+            Ok((next, granted)) if (self.accepts)(next, &granted) => Ok((next, granted)),
+            _ => Err(Refused(current.word)),
+        }
+    }
+
+    #[inline(always)]
+    fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
+        Some(
+            match algorithm.short_step(current.word, current.now, self.n)? {
+                Ok((next, granted)) if (self.accepts)(next, &granted) => Ok((next, granted)),
+                _ => Err(Refused(current.word)),
+            },
+        )
+    }
+
+    #[inline(always)]
+    fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
+        self.n == 0
+    }
+}
+
 impl<A: Split> Shard<A> {
     /// Creates one of `shards` shards.
     pub(super) fn new(algorithm: A, permit: NonZeroU64, shards: u64, tick: Tick) -> Self {
@@ -120,11 +167,11 @@ impl<A: Split> Shard<A> {
             }
             _ => 0,
         };
+        let cell = WordCell::new(algorithm.initial_word(tick));
         Self {
-            cell: WordCell::new(algorithm.initial_word(tick)),
+            limiter: Limiter::with_cell(algorithm, NoClock, cell),
             permit,
             keep,
-            algorithm,
             slack,
             limit: AtomicU64::new(0),
             fullest: AtomicU64::new(0),
@@ -134,12 +181,17 @@ impl<A: Split> Shard<A> {
 
     #[inline(always)]
     pub(super) const fn algorithm(&self) -> &A {
-        &self.algorithm
+        self.store().algorithm
     }
 
     #[inline(always)]
     pub(super) const fn cell(&self) -> &WordCell {
-        &self.cell
+        self.store().cell
+    }
+
+    #[inline(always)]
+    const fn store(&self) -> WordStore<'_, A> {
+        self.limiter.at(Tick::ZERO).store
     }
 
     /// Returns how many fractions make one permit.
@@ -150,19 +202,19 @@ impl<A: Split> Shard<A> {
 
     /// Returns the number of fractions in a full shard.
     pub(super) fn full(&self) -> u64 {
-        self.algorithm.available(0, Tick::ZERO)
+        self.algorithm().available(0, Tick::ZERO)
     }
 
     /// Returns a view with the operations that don't lower the word, in fractions of a permit.
     #[inline(always)]
     pub(super) const fn at(&self, now: Tick) -> View<WordStore<'_, A>> {
-        WordStore::new(&self.algorithm, &self.cell).at(now)
+        self.limiter.at(now)
     }
 
     /// Changes the word by a function that can't fail.
     #[inline(always)]
     pub(super) fn change<T>(&self, now: Tick, change: impl FnMut(u64) -> (u64, T)) -> T {
-        let Ok(answer) = cell::apply(&self.algorithm, &self.cell, now, Change(change));
+        let Ok(answer) = self.store().apply(now, Change(change));
         answer
     }
 
@@ -188,9 +240,9 @@ impl<A: Split> Shard<A> {
     /// if that shard is nearly full, because a full shard loses what it would refill.
     pub(super) fn store_look(&self, word: u64, distance: usize, now: Tick) {
         let full = self.full();
-        let is_open = self.algorithm.available(word, now) <= full - full / SLACK;
+        let is_open = self.algorithm().available(word, now) <= full - full / SLACK;
         if self.slack > 0 && is_open {
-            let (limit, _) = self.algorithm.take_up_to(word, now, full / SLACK);
+            let (limit, _) = self.algorithm().take_up_to(word, now, full / SLACK);
             // ORDERING: Relaxed. See `is_within_limit`.
             self.fullest.store(distance as u64, Ordering::Relaxed);
             // ORDERING: Relaxed. See `is_within_limit`.
@@ -219,9 +271,12 @@ impl<A: Split> Shard<A> {
     #[inline(always)]
     pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
         let fractions = n.checked_mul(self.permit())?;
-        let op = Acquire { n: fractions };
-        let needs_no_look = |next, granted: &Granted| self.needs_no_look(next, granted);
-        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, needs_no_look)?.ok()?;
+        let accepts = |word, granted: &Granted| self.needs_no_look(word, granted);
+        let op = AcquireIf {
+            n: fractions,
+            accepts,
+        };
+        let granted = self.store().try_fast(now, op)?.ok()?;
         Some(granted.of_permits(n, self.permit()))
     }
 
@@ -237,13 +292,14 @@ impl<A: Split> Shard<A> {
         accepts: impl Fn(u64, &Granted) -> bool,
     ) -> Result<Granted, u64> {
         let fractions = n.saturating_mul(self.permit());
-        let granted = self.change(now, |word| {
-            match self.algorithm.step(word, now, fractions) {
-                Ok((next, granted)) if accepts(next, &granted) => (next, Ok(granted)),
-                _ => (word, Err(word)),
-            }
-        });
-        Ok(granted?.of_permits(n, self.permit()))
+        let op = AcquireIf {
+            n: fractions,
+            accepts,
+        };
+        match self.store().apply(now, op) {
+            Ok(granted) => Ok(granted.of_permits(n, self.permit())),
+            Err(Refused(word)) => Err(word),
+        }
     }
 
     /// Takes up to `n` fractions, and returns what is needed to roll them back. Returns `None` if
@@ -253,10 +309,10 @@ impl<A: Split> Shard<A> {
         // noted here has exchanged the word before this take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
         self.change(now, |before| {
-            if self.algorithm.available(before, now) < at_least.max(1) {
+            if self.algorithm().available(before, now) < at_least.max(1) {
                 return (before, None);
             }
-            let (after, granted) = self.algorithm.take_up_to(before, now, n);
+            let (after, granted) = self.algorithm().take_up_to(before, now, n);
             let taken = Taken {
                 before,
                 after,
@@ -268,21 +324,12 @@ impl<A: Split> Shard<A> {
 
     /// Rolls back a take, if no thread has changed the word since.
     pub(super) fn roll_back(&self, taken: &Taken) {
-        let may_enter = |state| {
-            let is_as_noted = changes(state) == taken.changes && giving_back(state) == 0;
-            is_as_noted || inject_fault!(IgnoresGiveBacks)
-        };
-        if inject_fault!(RollsNothingBack)
-            || taken.after == taken.before
-            || !self.enter(ROLLING_BACK, may_enter)
-        {
+        let is_as_noted = |state| changes(state) == taken.changes && giving_back(state) == 0;
+        if taken.after == taken.before || !self.enter(ROLLING_BACK, is_as_noted) {
             return;
         }
-        if inject_fault!(RollsBackBlindly) {
-            self.cell.swap(taken.before);
-        }
         // The exchange is weak and may fail spuriously.
-        while self.cell.compare_exchange(taken.after, taken.before) == Err(taken.after) {}
+        while self.cell().compare_exchange(taken.after, taken.before) == Err(taken.after) {}
         self.go_out(ROLLING_BACK.wrapping_neg());
     }
 
@@ -292,7 +339,8 @@ impl<A: Split> Shard<A> {
         let mut state = self.backs.load(Ordering::Relaxed);
         loop {
             let is_full = rolling_back(state).max(giving_back(state)) == GIVING_BACK - 1;
-            if is_full || !may_enter(state) {
+            let enters = may_enter(state) || inject_fault!(EntersAnyhow); // FAULT
+            if is_full || !enters {
                 return false;
             }
             // ORDERING: Acquire. It pairs with the release in `go_out`: the exchanges of threads
@@ -318,26 +366,16 @@ impl<A: Split> Shard<A> {
     /// Runs a step that lowers the word, and returns how many permits it gave back: 0 if another
     /// thread is rolling back.
     pub(super) fn give_back(&self, step: impl Fn(&A, u64) -> (u64, u64)) -> u64 {
-        let word = self.cell.load();
-        let (next, n) = step(&self.algorithm, word);
+        let word = self.cell().load();
+        let (next, n) = step(self.algorithm(), word);
         if next == word {
             return n;
         }
-        let may_enter = |state| rolling_back(state) == 0 || inject_fault!(LowersMeanwhile);
-        if !self.enter(GIVING_BACK + CHANGE, may_enter) {
+        let none_rolls_back = |state| rolling_back(state) == 0;
+        if !self.enter(GIVING_BACK + CHANGE, none_rolls_back) {
             return 0;
         }
-        let mut word = self.cell.load();
-        let n = loop {
-            let (next, n) = step(&self.algorithm, word);
-            if next == word {
-                break n;
-            }
-            match self.cell.compare_exchange(word, next) {
-                Ok(()) => break n,
-                Err(seen) => word = seen,
-            }
-        };
+        let n = self.change(Tick::ZERO, |word| step(self.algorithm(), word));
         self.go_out(CHANGE - GIVING_BACK);
         n
     }

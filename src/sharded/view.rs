@@ -9,7 +9,6 @@ use super::shard::Shard;
 use crate::algorithm::{Debt, Gauge, Level, Split};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL, Settled};
-use crate::sync::inject_fault;
 
 /// The set of shards that are full.
 #[derive(Default, Clone, Copy)]
@@ -114,15 +113,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// [`Denied`] if the shards have fewer than `n` permits together.
     #[inline(always)]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        match self.hint.known() {
-            Some(due) if n == 1 && self.now < due => {
-                return Err(Denied::later(1, due.saturating_since(self.now)));
-            }
-            Some(_) => return self.acquire(n),
-            None => {}
-        }
-        match self.try_once(n) {
-            Some(granted) => Ok(granted),
+        match self.hint.decide(n, self.now, || self.try_once(n)) {
+            Some(outcome) => outcome,
             None => self.acquire(n),
         }
     }
@@ -202,10 +194,6 @@ impl<'a, A: Split> ShardedView<'a, A> {
 
     /// Runs `lower`, which lowers words and so adds permits, and then discards what the hint knows.
     pub(super) fn lowering<T>(&self, lower: impl FnOnce() -> T) -> T {
-        if inject_fault!(RaisesTheEpochFirst) {
-            self.hint.raise();
-            return lower();
-        }
         let done = lower();
         self.hint.raise();
         done

@@ -17,10 +17,9 @@
 use core::convert::Infallible;
 
 use super::op::{Current, Op, OpResult, Refusal, Step};
-use crate::algorithm::{Algorithm, GiveBack};
+use crate::algorithm::{Algorithm, GiveBack, can_leave_the_line};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
-use crate::sync::inject_fault;
 
 /// Takes `n` permits at the later tick `due`, or none. The grant is that of a step at this tick,
 /// except that it keeps both [words](Granted::words).
@@ -77,8 +76,7 @@ impl<A: GiveBack> Op<A> for CancelAsOf {
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
         let Current { word, now, .. } = current;
         let (before, after) = self.granted.words();
-        let is_last = word == after || inject_fault!(CancelsInTheMiddle);
-        if !current.takes_back(&self.granted) || !is_last {
+        if !current.takes_back(&self.granted) || !can_leave_the_line(word == after) {
             return Ok((word, 0));
         }
         let granted = self.granted.again().with_mark_after();

@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::store::op::{Current, Op, OpResult};
+use crate::store::op::{Attempt, Current, Op, OpResult};
 use crate::store::place::Place;
 use crate::sync::{AtomicU64, Backoff, Ordering, const_unless_loom};
 
@@ -82,6 +82,7 @@ impl AtomicWord for WordCell {
     }
 
     #[inline]
+    #[cfg_attr(any(tollgate_loom, tollgate_shuttle), track_caller)]
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         // ORDERING: Relaxed on success and on failure. The word publishes no other memory, so this
         // pairs with nothing. A step depends only on the word itself, and the exchange proves that
@@ -155,42 +156,12 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
         _ => op.run_fast(algorithm, Current::new(word, now)),
     };
     if let Some(step) = step {
-        let (next, output) = step?;
-        if op.is_unchanged(word, next) {
-            return Ok(output);
-        }
-        if cell.compare_exchange(word, next).is_ok() {
+        let exchange = |next| cell.compare_exchange(word, next);
+        if let Some(output) = Attempt::end::<A, _, _>(&op, word, step?, exchange).answer() {
             return Ok(output);
         }
     }
     retry(algorithm, cell, word, now, op)
-}
-
-/// Makes only the first attempt of [`apply`]. Returns the answer if the operation has a short path
-/// here, is not disturbed by another thread, and `is_wanted` accepts the next word and the answer.
-#[inline(always)]
-pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
-    algorithm: &A,
-    cell: &P,
-    now: Tick,
-    mut op: O,
-    is_wanted: impl FnOnce(u64, &O::Output) -> bool,
-) -> Option<OpResult<A, O>> {
-    let word = cell.load();
-    if word == UNSTARTED {
-        return None;
-    }
-    let (next, output) = match op.run_fast(algorithm, Current::new(word, now))? {
-        Ok(done) => done,
-        Err(refusal) => return Some(Err(refusal)),
-    };
-    if !is_wanted(next, &output) {
-        return None;
-    }
-    if !op.is_unchanged(word, next) {
-        cell.compare_exchange(word, next).ok()?;
-    }
-    Some(Ok(output))
 }
 
 /// Makes the attempts after the first, runs long operations, and starts unstarted cells. It is out
@@ -211,11 +182,9 @@ fn retry<A: Algorithm, P: AtomicWord, O: Op<A>>(
         if word == UNSTARTED {
             word = start(algorithm, cell, now);
         }
-        let (next, output) = op.run(algorithm, Current::new(word, now))?;
-        if op.is_unchanged(word, next) {
-            return Ok(output);
-        }
-        if cell.compare_exchange(word, next).is_ok() {
+        let step = op.run(algorithm, Current::new(word, now));
+        let exchange = |next| cell.compare_exchange(word, next);
+        if let Some(output) = Attempt::end::<A, _, _>(&op, word, step?, exchange).answer() {
             return Ok(output);
         }
         word = backoff.wait_if_changed(word, || cell.load());

@@ -126,6 +126,46 @@ pub type OpResult<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 /// The result of an operation on a word: the next word and the answer, or a refusal.
 pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>;
 
+/// The outcome of one attempt to change a state, with the operation's answer.
+#[must_use]
+pub(crate) enum Attempt<T> {
+    /// The next word was written.
+    Written(T),
+    /// The operation leaves the word as it is, so nothing was written.
+    Unchanged(T),
+    /// Another thread changed the state first, and nothing was written.
+    Lost,
+}
+
+impl<T> Attempt<T> {
+    /// Ends an attempt that computed `next` and an answer from `word`. If `next` must be written,
+    /// `exchange` replaces the state that the attempt read, and fails if that has changed.
+    #[inline(always)]
+    pub(crate) fn end<A, O: Op<A>, E>(
+        op: &O,
+        word: u64,
+        (next, answer): (u64, T),
+        exchange: impl FnOnce(u64) -> Result<(), E>,
+    ) -> Self {
+        if op.is_unchanged(word, next) {
+            return Self::Unchanged(answer);
+        }
+        match exchange(next) {
+            Ok(()) => Self::Written(answer),
+            Err(_) => Self::Lost,
+        }
+    }
+
+    /// Returns the answer, unless the attempt was lost.
+    #[inline(always)]
+    pub(crate) fn answer(self) -> Option<T> {
+        match self {
+            Self::Written(answer) | Self::Unchanged(answer) => Some(answer),
+            Self::Lost => None,
+        }
+    }
+}
+
 /// An operation on the state of a limiter with the algorithm `A`. It is pure: a store may run it
 /// several times for one call.
 ///

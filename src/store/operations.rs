@@ -240,7 +240,8 @@ impl<A: GiveBack> Op<A> for Undo {
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
         // If another version of the state made the grant, its mark, the word after the grant, means
         // nothing here.
-        if !current.takes_back(&self.granted) && !inject_fault!(UndoesOldMarks) {
+        let takes_back = current.takes_back(&self.granted) || inject_fault!(UndoesOldMarks); // FAULT
+        if !takes_back {
             return Ok((current.word, 0));
         }
         let Current { word, now, .. } = current;

@@ -197,7 +197,8 @@ impl<S: Store<Algorithm: GiveBack>> View<S> {
     /// [`GiveBackLimiter::roll_back_at`](crate::traits::GiveBackLimiter::roll_back_at) does.
     #[inline]
     pub(crate) fn roll_back(&self, granted: Granted) -> u64 {
-        self.undo_grant(granted, !inject_fault!(RollsBackByUndo))
+        let is_unused = !inject_fault!(RollsBackByUndo); // FAULT
+        self.undo_grant(granted, is_unused)
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::Store;
 use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
-use crate::store::op::{Op, OpResult};
+use crate::store::op::{Attempt, Current, Op, OpResult};
 use crate::store::place::Place;
 use crate::store::view::View;
 
@@ -63,8 +63,19 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<OpResult<A, O>> {
-        cell::try_fast(self.algorithm, self.cell, now, op, |_, _| true)
+    fn try_fast<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<OpResult<A, O>> {
+        let word = self.cell.load();
+        if word == UNSTARTED {
+            return None;
+        }
+        let step = match op.run_fast(self.algorithm, Current::new(word, now))? {
+            Ok(step) => step,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        let exchange = |next| self.cell.compare_exchange(word, next);
+        Some(Ok(
+            Attempt::end::<A, _, _>(&op, word, step, exchange).answer()?
+        ))
     }
 
     #[inline(always)]

@@ -131,7 +131,7 @@ macro_rules! clock_forms_by_ticks {
     ) => {
         impl<$($parameters)*> $limiter {$(
             $(#[$meta])*
-            #[inline]
+            #[inline(always)]
             pub fn $verb(&self $(, $argument: $type)*) -> $answer {
                 self.$verb_at($($argument,)* self.now())
             }

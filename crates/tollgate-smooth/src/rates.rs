@@ -70,12 +70,12 @@ impl<K: Curve, C> Smooth<K, C> {
         let mut state = self.load();
         loop {
             let store = self.store(self.rate_of(state));
-            match self.load() {
-                again if again == state || inject_fault!(TellsWithoutALook) => {
-                    return (state, store);
-                }
-                again => state = again,
+            let again = self.load();
+            let is_same = again == state || inject_fault!(TellsWithoutALook); // FAULT
+            if is_same {
+                return (state, store);
             }
+            state = again;
         }
     }
 
@@ -91,13 +91,10 @@ impl<K: Curve, C> Smooth<K, C> {
         check: impl Fn(SmoothState) -> Result<(), E>,
         step: impl Fn(SmoothState, &StoredPermits<K>) -> (SmoothState, T),
     ) -> Result<T, E> {
-        let mut early =
-            inject_fault!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
         loop {
             let state = self.load();
             check(state)?;
-            let rate = early.take().unwrap_or_else(|| self.rate_of(state));
-            let (next, answer) = step(state, &self.store(rate));
+            let (next, answer) = step(state, &self.store(self.rate_of(state)));
             if self.exchange(state, next) {
                 return Ok(answer);
             }
@@ -107,8 +104,8 @@ impl<K: Curve, C> Smooth<K, C> {
 
     /// Makes `rate` the current rate. `now` is the caller's tick, in units.
     pub(crate) fn change(&self, rate: f64, now: u64) {
-        let alone = inject_fault!(SetsTogether => None, else
-            Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
+        let lock = || Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner));
+        let alone = inject_fault!(SetsTogether => None, else lock()); // FAULT
         // No other thread changes the version or the rate of the next one.
         let mut state = self.load();
         let in_force = self.rate_of(state);
@@ -118,7 +115,7 @@ impl<K: Curve, C> Smooth<K, C> {
             return;
         }
         let (old, new) = (self.store(in_force), self.store(rate));
-        let version = inject_fault!(OverwritesTheRate => state.version, else state.version + 1);
+        let version = state.version + inject_fault!(OverwritesTheRate => 0, else 1); // FAULT
         // ORDERING: Release. It publishes that the state no longer has the version whose rate is
         // overwritten here, and pairs with the acquire in `rate_of`. It is a swap because words
         // change only by read-modify-writes. Models: smooth::
@@ -127,11 +124,8 @@ impl<K: Curve, C> Smooth<K, C> {
         loop {
             let until_now = old.resync(state, now);
             let stored = old.scaled(until_now.stored, &new);
-            let moved = state.next < until_now.next;
-            let mut next = until_now.next_version(stored, moved || inject_fault!(KeepsTheTurn));
-            if inject_fault!(OverwritesTheRate) {
-                next.version = state.version;
-            }
+            let moved = state.next < until_now.next || inject_fault!(KeepsTheTurn); // FAULT
+            let next = until_now.next_version(stored, moved);
             // ORDERING: Release on success. It publishes the rate, and pairs with the acquire in
             // `load`. Relaxed on failure: no other memory is read because of the value. Models:
             // smooth::

@@ -9,7 +9,7 @@ use tollgate_loom_tests::prelude::*;
 use super::concurrency::{Tested, check_empty, limiter, said};
 
 const SOURCE: Source = Source(&["concurrency/limiter.rs"]);
-const ENTER: &str = "compare_exchange_weak(word.0, next.0, Acquire, Relaxed)";
+const ENTER: &str = "self.exchange(word, word.with_inside(n)).ok()";
 const LEAVE: &str = "self.word.fetch_sub(n, Release)";
 const NEW_PEAK: &str = "self.word.fetch_add(0, Release)";
 

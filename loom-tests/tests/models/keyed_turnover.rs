@@ -176,8 +176,9 @@ const NO_ORDER: &str = "no order";
 #[test]
 fn a_late_caller_gets_no_second_burst() {
     let name = "keyed_turnover::a_late_caller_gets_no_second_burst";
-    let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
-    model(name, Some(3), late).finds(faults, "promised | no order");
+    model(name, Some(3), late)
+        .finds([Fault::RaisesAfterwards], "promised | no order")
+        .finds([Fault::Zero(source::horizon())], "promised | no order");
     model(name, Some(2), late_twice);
 }
 

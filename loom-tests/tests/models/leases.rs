@@ -264,6 +264,8 @@ fn one_stops(run: &mut Run) {
     }
 }
 
+const SOURCE: Source = Source(&["leases/lease.rs"]);
+
 #[test]
 fn sizes_are_shared() {
     model("leases::sizes_are_shared", None, sizes).stored("the lent size is wrong");
@@ -278,13 +280,14 @@ fn draws_and_takes() {
 fn a_reused_size_comes_with_its_permits() {
     let operations = ["self.lent.compare_exchange_weak(", "self.lent.fetch_sub("];
     model("leases::a_reused_size_comes_with_its_permits", None, drops)
-        .relaxed(Source(&["leases/lease.rs"]).sites(operations), "no order");
+        .relaxed(SOURCE.sites(operations), "no order");
 }
 
 #[test]
 fn the_total_is_never_exceeded() {
+    let why = "more is held than the total";
     model("leases::the_total_is_never_exceeded", None, drops_in_plenty)
-        .finds([Fault::ReleasesSizeFirst], "more is held than the total");
+        .finds([Fault::ReleasesSizeFirst], why);
 }
 
 #[test]

@@ -280,7 +280,8 @@ fn threads_sleep(run: &mut Run) {
 fn no_caller_in_line_is_forgotten() {
     let why = "a caller in line was forgotten";
     model("line: one leaves, one comes", Some(3), leave_against_enter)
-        .finds([Fault::LeavesSilently, Fault::WaitsBlindly], why);
+        .finds([Fault::LetsNoneIn], why)
+        .finds([Fault::Blind(source::wait())], why);
     let name = "line: one is served, one comes";
     model(name, Some(3), turn_against_enter).finds([Fault::PassesNoTurn], why);
     model("line: two sleep in turn", Some(2), threads_sleep);

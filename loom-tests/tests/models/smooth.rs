@@ -258,8 +258,6 @@ fn faults_and_weaker_orderings_are_found() {
     ]);
     let faults = [
         Fault::Of("OverwritesTheRate"),
-        // Reads the rate before the state.
-        Fault::Of("ReadsTheRateFirst"),
         // Returns a rate without checking the state again.
         Fault::Of("TellsWithoutALook"),
     ];

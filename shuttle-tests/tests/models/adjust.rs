@@ -109,16 +109,12 @@ const MIXED: &str =
 fn nothing_is_mixed() {
     let name = "adjust::nothing_is_mixed";
     model(name, 5_000, &BOTH, changed_in_use::<false>);
-    let faults = [
-        Fault::ReadsUnchecked,
-        Fault::AnnouncesAfterwards,
-        Fault::ComparesTheWordAlone,
-        Fault::CarriesAfterwards,
-        Fault::UndoesOldMarks,
-    ];
+    let faults = [Fault::ReadsUnchecked, Fault::UndoesOldMarks];
     with_faults("adjust", faults, MIXED, changed_in_use::<false>);
     // An overwritten change leaves parameters whose version is never published.
     let why = format!("{MIXED} | the version went backwards | exceeded max_steps");
+    let blindly = [Fault::Blind(source::decision_of_pair())];
+    with_faults("adjust", blindly, &why, changed_in_use::<false>);
     stored("adjust", &why, changed_in_use::<false>);
 }
 

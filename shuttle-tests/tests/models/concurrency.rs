@@ -108,12 +108,7 @@ const WAITS: [&str; 1] = ["a thread waits"];
 fn no_waiter_is_forgotten() {
     let name = "concurrency::no_waiter_is_forgotten";
     model(name, 5_000, &WAITS, STEADY);
-    let faults = [
-        Fault::WaitsBlindly,
-        Fault::LeavesSilently,
-        Fault::KeepsWhatWasHanded,
-        Fault::TooLateAnyhow,
-    ];
+    let faults = [Fault::LetsNoneIn, Fault::KeepsWhatWasHanded];
     with_faults("concurrency", faults, WRONG, STEADY);
     stored("concurrency", WRONG, STEADY);
 }
@@ -130,6 +125,6 @@ fn a_waiter_that_leaves_makes_room_for_others() {
 fn no_waiter_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::no_waiter_is_forgotten_while_the_limit_changes";
     model(name, 5_000, &WAITS, CHANGING);
-    let faults = [Fault::LowersSilently, Fault::SetsByStore];
+    let faults = [Fault::LowersSilently, Fault::Blind(source::new_limit())];
     with_faults("concurrency, limits", faults, WRONG, CHANGING);
 }

@@ -170,10 +170,10 @@ fn forgotten_meanwhile() {
     model(&evicted, 5_000, &["evicted"], move || {
         forgotten_keys::<2, 3>(evict)
     });
-    let faults = [Fault::LooksOnce, Fault::GivesUpBlindly];
+    let faults = [Fault::LooksOnce, Fault::Blind(source::release())];
     with_faults(name, faults, TWICE, move || forgotten_keys::<2, 2>(deny));
-    let forgets = [Fault::ForgetsTheOwner];
-    with_faults(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
+    let blindly = [Fault::Blind(source::decision())];
+    with_faults(name, blindly, TWICE, move || forgotten_keys::<2, 3>(deny));
 }
 
 #[test]

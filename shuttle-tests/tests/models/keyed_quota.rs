@@ -148,8 +148,8 @@ fn nothing_is_mixed() {
     let (two, all) = (format!("{two}, idle"), ["an idle key expired"]);
     model(&two, 3_000, &all, move || changed::<true>(idle));
     let faults = [
-        Fault::SweepsNothing,
-        Fault::SparesClaims,
+        Fault::Idle(source::migrate()),
+        Fault::Idle(source::release()),
         Fault::ReadsUnchecked,
     ];
     with_faults(name, faults, MIXED, || changed::<false>(FEW));

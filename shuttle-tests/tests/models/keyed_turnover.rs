@@ -147,9 +147,8 @@ fn idle_keys_leave() {
         Fault::LooksOnce,
         Fault::TakesWhoIsBusy,
         Fault::RaisesAfterwards,
-        Fault::IgnoresTheHorizon,
-        Fault::LeavesOtherClaims,
-        Fault::GivesUpBlindly,
+        Fault::Zero(source::horizon()),
+        Fault::Blind(source::release()),
     ];
     with_faults(name, faults, WRONG, || turnover(IDLE));
     stored(name, WRONG, || turnover(IDLE));

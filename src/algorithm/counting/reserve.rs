@@ -17,10 +17,9 @@
 use core::num::NonZeroU64;
 
 use super::{Counting, Reservations, Seen, WindowCount};
-use crate::algorithm::Reserve;
+use crate::algorithm::{Reserve, can_leave_the_line};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
-use crate::sync::inject_fault;
 
 impl<W: WindowCount> Counting<'_, W> {
     /// Returns the first tick at which a caller may use `n` more permits.
@@ -132,7 +131,7 @@ impl<W: WindowCount> Reserve for Counting<'_, W> {
         // A reset, or an `undo` of a reservation that was still waiting, has lowered the count.
         // Other reservations may have the places of this one now.
         let is_gone = granted.due() > now && seen.count < place;
-        if is_gone || someone_waits && !is_last && !inject_fault!(CancelsInTheMiddle) {
+        if is_gone || someone_waits && !can_leave_the_line(is_last) {
             return (word, kept, 0);
         }
         let least = self.0.least_count(seen, now);

@@ -31,9 +31,9 @@
 //!   `undo`.
 
 use super::{Meter, Pace};
+use crate::algorithm::can_leave_the_line;
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
-use crate::sync::inject_fault;
 
 impl<M: Meter + PartialEq> Pace<M> {
     #[inline(always)]
@@ -148,7 +148,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         // Other reservations may have the places of this one now.
         let waited = granted.mark() > made.saturating_add(at_once);
         let is_gone = waited && word < granted.mark();
-        if is_gone || someone_waits && !is_last && !inject_fault!(CancelsInTheMiddle) {
+        if is_gone || someone_waits && !can_leave_the_line(is_last) {
             return (word, kept, 0);
         }
         let units = n.saturating_mul(self.unit.get());

@@ -8,7 +8,7 @@ use core::num::NonZeroU64;
 
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
-use crate::sync::{AtomicU128, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
+use crate::sync::{AtomicU128, Buckets, FastPair, Ordering, SLOTS, prefetch};
 
 /// The position of a slot: its bucket, and its place in the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,21 +247,6 @@ impl FoundSlot<'_> {
         let exchanged = self
             .fast_pair
             .compare_exchange(self.slot, old, new, success, failure);
-        match exchanged.map_err(SlotState::of_bits) {
-            Ok(_) => Ok(()),
-            Err(seen) if inject_fault!(ForgetsTheOwner) && seen.word == self.held.word => {
-                Self { held: seen, ..self }.decide_in_place(seen.with_word(next.word))
-            }
-            Err(seen) => Err(seen),
-        }
-    }
-
-    /// Protects whichever key has the slot now. Only the fault `ProtectsBlindly` does this.
-    pub(super) fn protect_present(self) -> Result<(), SlotState> {
-        // ORDERING: Acquire. Like `load`.
-        // Model: keyed::a_key_is_protected_by_its_second_grant_and_no_other (`ProtectsBlindly`)
-        let seen = self.fast_pair.load(self.slot, Ordering::Acquire);
-        let held = SlotState::of_bits(seen);
-        Self { held, ..self }.decide_in_place(held.protected_if(held.is_live()))
+        exchanged.map(|_| ()).map_err(SlotState::of_bits)
     }
 }

@@ -31,7 +31,7 @@ impl Table {
         tag: u64,
         nonce: u64,
     ) -> Result<SlotState, Changed> {
-        let has_evicted = free.has_evicted() && !inject_fault!(ForgetsTheEviction);
+        let has_evicted = free.has_evicted() && !inject_fault!(ForgetsTheEviction); // FAULT
         let claim = SlotState::pending(tag, at.second, has_evicted, nonce);
         // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
         // threads claim slots for one key, at least one sees the other's claim.
@@ -71,14 +71,14 @@ impl Table {
         // ORDERING: as `exchange`. The parameters of the slot's version are published already, by
         // the claim or the fence after it.
         // Model: keyed_quota::a_thread_late_by_many_changes_mixes_nothing (`ReadsTheVersionFirst`),
-        // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`HelpsWithoutALook`)
+        // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`ForgetsTheEviction`)
         self.exchange(at, claim, live)
     }
 
     /// Frees a slot: releases a claim, or removes a key.
     pub(in crate::keyed) fn release(&self, at: SlotIndex, held: SlotState) -> Result<(), Changed> {
         // ORDERING: as `exchange`. It publishes nothing of its own.
-        // Model: keyed::two_insert_the_same_key (`GivesUpBlindly`)
+        // Model: keyed::two_insert_the_same_key, blind
         self.exchange(at, held, SlotState::RELEASED)
     }
 
@@ -91,7 +91,7 @@ impl Table {
     ) -> Result<(), Changed> {
         // ORDERING: as `exchange`. It publishes the parameters of the new version.
         // Model: keyed_quota::weaker_orderings_are_found (Relaxed),
-        // keyed_quota::a_change_reaches_every_key (`SweepsNothing`)
+        // keyed_quota::a_change_reaches_every_key, idle
         self.exchange(at, old, new)
     }
 

@@ -80,7 +80,8 @@ impl<C> SlidingLog<C> {
             _ => {
                 let place = self.shape.behind(state, 1);
                 let entry = self.read(place);
-                if !place.is_filled(entry) && !inject_fault!(TakesUnentered) {
+                let is_entered = place.is_filled(entry) || inject_fault!(TakesUnentered); // FAULT
+                if !is_entered {
                     return None;
                 }
                 tick_of(entry)
@@ -101,9 +102,7 @@ impl<C> SlidingLog<C> {
         loop {
             match self.view(state, now) {
                 Some(view) => return view,
-                None => {
-                    state = inject_fault!(NeverHelps => self.load(), else self.help(state, now))
-                }
+                None => state = self.help(state, now),
             }
         }
     }
@@ -121,8 +120,10 @@ impl<C> SlidingLog<C> {
             false => 0,
         };
         let expiry = shape.expiry(self.read(shape.behind(state, 1)));
-        let floor = inject_fault!(HelpsAtItsTick => 0, else floor.max(expiry));
-        self.enter_all(state, n, told(now).max(floor));
+        let helps = !inject_fault!(NeverHelps); // FAULT
+        if helps {
+            self.enter_all(state, n, told(now).max(floor).max(expiry));
+        }
         self.load()
     }
 
@@ -136,7 +137,7 @@ impl<C> SlidingLog<C> {
             loop {
                 let entry = self.read(place);
                 // While the state has not changed, the entry is of this lap or of the one before.
-                if self.load() != state && !inject_fault!(EntersLate) {
+                if self.load() != state {
                     return None;
                 }
                 if place.is_filled(entry) {
@@ -183,10 +184,6 @@ impl<C> SlidingLog<C> {
     #[inline(always)]
     fn claim_of(&self, view: &LogState, n: u64) -> Option<u64> {
         let claimed = self.shape.after(view.state, n);
-        if inject_fault!(EntersFirst) {
-            let place = self.shape.next(view.state);
-            self.enter(place, self.read(place), view.now);
-        }
         // ORDERING: Release. It publishes the entries that were read, and pairs with the acquire in
         // `load`. Relaxed on failure: the state is loaded again. Models: log::
         let exchanged =

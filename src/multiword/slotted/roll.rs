@@ -101,7 +101,7 @@ impl<C> SlottedWindow<C> {
     pub(super) fn view(&self, word: u64, now: Tick) -> Option<RolledWindow> {
         let shape = &self.shape;
         let (own, total) = (shape.slot(word), shape.count(word));
-        let is_frozen = shape.is_frozen(word) && !inject_fault!(IgnoresTheFreeze);
+        let is_frozen = shape.is_frozen(word) && !inject_fault!(IgnoresTheFreeze); // FAULT
         let slot = match shape.grid.elapsed_in(own, now) {
             Some(_) if !is_frozen => own,
             // A frozen word means that another thread has seen a later slot.
@@ -149,11 +149,12 @@ impl<C> SlottedWindow<C> {
         if shape.oldest(view.slot) > own {
             return self.exchange(view.word, next) && self.note_first(view);
         }
-        let frozen = inject_fault!(SkipsTheFreeze => view.word, else shape.frozen(view.word));
+        let frozen = shape.frozen(view.word);
         if view.word != frozen && !self.exchange(view.word, frozen) {
             return false;
         }
-        if inject_fault!(LeavesRecordingToOthers) && view.word == frozen {
+        let leaves = view.word == frozen && inject_fault!(LeavesRecordingToOthers); // FAULT
+        if leaves {
             return self.exchange(frozen, next);
         }
         if let Some(entry) = self.place_of(own) {
@@ -162,8 +163,7 @@ impl<C> SlottedWindow<C> {
             // another thread recorded it first: then this operation reads that entry, and a thread
             // that sees our exchange reads nothing older. Models: slots::
             let record = shape.word(own, view.finished);
-            let _ = inject_fault!(RecordsByStore => entry.swap(record, Ordering::Release),
-                else entry.fetch_max(record, Ordering::Release));
+            entry.fetch_max(record, Ordering::Release);
         }
         self.exchange(frozen, next) && self.note_first(view)
     }

@@ -1,16 +1,15 @@
 use core::panic::Location;
 use core::sync::atomic::AtomicBool;
 
-use super::{CONDITIONS, checker, stop_if_due, wrote};
+use super::{CONDITIONS, Fault, checker, stop_if_due, wrote};
 use crate::sync::{Ordering, const_unless_loom};
 
 /// The checker's fence under the current conditions. A fence weakened to `Relaxed` is no fence.
 #[cfg(feature = "wide")]
 #[track_caller]
 pub(crate) fn fence(order: Ordering) {
-    match under_conditions(order) {
-        Ordering::Relaxed => {}
-        order => checker::fence(order),
+    if !matches!(fault_here(), Some(Fault::Relaxed(_))) {
+        checker::fence(order);
     }
 }
 
@@ -18,18 +17,19 @@ pub(crate) fn fence(order: Ordering) {
 #[track_caller]
 fn before(order: Ordering) -> Ordering {
     stop_if_due();
-    under_conditions(order)
-}
-
-#[track_caller]
-fn under_conditions(order: Ordering) -> Ordering {
-    let here = Location::caller();
-    match CONDITIONS.get().relaxed {
-        Some((file, line)) if here.line() == line && here.file().ends_with(file) => {
-            Ordering::Relaxed
-        }
+    match fault_here() {
+        Some(Fault::Relaxed(_)) => Ordering::Relaxed,
         _ => order,
     }
+}
+
+/// Returns the fault of the calling operation.
+#[track_caller]
+pub(super) fn fault_here() -> Option<Fault> {
+    let fault = CONDITIONS.get().fault?;
+    let (file, line) = fault.operation()?;
+    let here = Location::caller();
+    (here.line() == line && here.file().ends_with(file)).then_some(fault)
 }
 
 /// Defines an atomic that wraps the checker's and applies the current
@@ -60,6 +60,9 @@ macro_rules! modeled {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $word {
                 let order = before(order);
+                if let Some(Fault::Zero(_)) = fault_here() {
+                    return 0;
+                }
                 if let Some(load_counter) = &self.load_counter {
                     // ORDERING: Relaxed. It publishes nothing. The operation only lets the checker
                     // switch threads before the load.
@@ -84,15 +87,17 @@ macro_rules! modeled {
                 failure: Ordering,
             ) -> Result<$word, $word> {
                 let success = before(success);
-                let exchanged = match CONDITIONS.get().stores {
-                    false => self.word.compare_exchange(word, next, success, failure),
-                    true => match self.word.load(failure) {
+                let exchanged = match fault_here() {
+                    Some(Fault::Idle(_)) => return Ok(word),
+                    Some(Fault::Blind(_)) => Ok(self.word.swap(next, success)),
+                    _ if CONDITIONS.get().stores => match self.word.load(failure) {
                         seen if seen == word => {
                             self.word.store(next, success);
                             Ok(word)
                         }
                         seen => Err(seen),
                     },
+                    _ => self.word.compare_exchange(word, next, success, failure),
                 };
                 if exchanged.is_ok() {
                     wrote();
@@ -134,7 +139,10 @@ macro_rules! modeled {
         #[track_caller]
         pub fn $name(&self, operand: $word, order: Ordering) -> $word {
             let order = before(order);
-            let was = self.word.$name(operand, order);
+            let was = match fault_here() {
+                Some(Fault::Blind(_)) => self.word.swap(operand, order),
+                _ => self.word.$name(operand, order),
+            };
             wrote();
             was
         }

@@ -1,18 +1,9 @@
-/// A fault that a model can turn on. `inject_fault!` in the protocol's code marks its place.
+/// A fault that a model can turn on. `inject_fault!` in the protocol's code marks its place. The
+/// last variants need no mark: they have the end of a file's path and a line, of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Shards: a rollback restores the old word even if the word has changed.
-    RollsBackBlindly,
-    /// Shards: a rollback proceeds although permits were given back since.
-    IgnoresGiveBacks,
-    /// Shards: permits are given back while another thread is rolling back.
-    LowersMeanwhile,
-    /// Shards: a failed request keeps the permits that it took.
-    RollsNothingBack,
-    /// Shards: the epoch of the hint is raised before a word is lowered.
-    RaisesTheEpochFirst,
-    /// Shards: a hint is set even if its epoch has changed.
-    SetsTheHintBlindly,
+    /// Shards: a thread lowers a word while another one does, or after another one did.
+    EntersAnyhow,
     /// Shards: an expired tick is exchanged for the next one, with no epoch in between.
     KeepsTheTickThatIsOver,
     /// Leases: a dropped lease releases its size before its permits.
@@ -20,52 +11,26 @@ pub enum Fault {
     /// Reservations: one in the middle of the line gives its permits back although a caller waits
     /// behind it.
     CancelsInTheMiddle,
-    /// Slots: a slot is finished without freezing its word.
-    SkipsTheFreeze,
     /// Slots: permits are taken from a frozen word.
     IgnoresTheFreeze,
-    /// Slots: a finished slot is recorded by a store.
-    RecordsByStore,
     /// Slots: only the thread that froze the word records the slot.
     LeavesRecordingToOthers,
-    /// Log: permits are entered before they are claimed.
-    EntersFirst,
     /// Log: no thread enters the claim of another.
     NeverHelps,
     /// Log: permits are claimed before the last claim is entered.
     TakesUnentered,
-    /// Log: a helper enters permits at its own tick, even if that is before ticks seen earlier.
-    HelpsAtItsTick,
-    /// Log: entries are written although the state has changed.
-    EntersLate,
     /// Changes: parameters are read without checking their version.
     ReadsUnchecked,
-    /// Changes: parameters are written before their version is announced.
-    AnnouncesAfterwards,
-    /// Changes: a decision compares only the word, and not the version.
-    ComparesTheWordAlone,
-    /// Changes: the version changes first, and the word is carried over afterwards.
-    CarriesAfterwards,
     /// Changes: a grant is undone by its mark, even if that belongs to another version.
     UndoesOldMarks,
     /// Concurrency: a newcomer enters without checking whether a caller waits.
     Overtakes,
-    /// Concurrency: a caller that finds no room sets the waiting flag even if the word has changed.
-    WaitsBlindly,
-    /// Concurrency: a caller that leaves lets no waiter in.
-    LeavesSilently,
-    /// Concurrency: a caller that gives up the first place in the line lets no waiter in.
-    GivesUpSilently,
+    /// Concurrency: a caller that makes room, or takes less, lets no waiter in.
+    LetsNoneIn,
     /// Concurrency: a waiter that gives up after being let in keeps its room.
     KeepsWhatWasHanded,
     /// Concurrency: a waiter that gives up keeps its permits in the sum of those that wait.
     KeepsItsPermits,
-    /// Concurrency: raising the limit lets no waiter in.
-    RaisesSilently,
-    /// Concurrency: a waiter that is let in at the last moment is told that it is too late.
-    TooLateAnyhow,
-    /// Concurrency: the limit is set by a load and a store.
-    SetsByStore,
     /// Concurrency: lowering the limit refuses no waiter that asks for more.
     LowersSilently,
     /// Table: a thread that claims a slot does not look for the key a second time.
@@ -76,21 +41,9 @@ pub enum Fault {
     TakesWhoIsBusy,
     /// Table: the horizon is raised after an idle key has left.
     RaisesAfterwards,
-    /// Table: a new key starts at its caller's own tick.
-    IgnoresTheHorizon,
-    /// Table: a change of quotas does not update old slots.
-    SweepsNothing,
-    /// Table: a decision compares only the word, and not the slot's owner.
-    ForgetsTheOwner,
-    /// Table: the protection bit is set after the decision, on whichever key has the slot by then.
-    ProtectsBlindly,
     /// Table: keys with equal tags are mistaken for the same key even if their pairs of buckets
     /// differ.
     IgnoresThePair,
-    /// Table: a claim is established without ending other claims for the key.
-    LeavesOtherClaims,
-    /// Table: a thread whose claim failed releases the slot even if it holds something new.
-    GivesUpBlindly,
     /// Table: a thread that finds the key claimed waits for the claiming thread.
     WaitsForClaims,
     /// Table: a thread that finds no free slot does not check whether the key has arrived
@@ -98,23 +51,12 @@ pub enum Fault {
     BelievesTheFirstLook,
     /// Table: the neighbors are skipped even if a slot is free because it was released.
     SkipsByFree,
-    /// Table: a change of one plan leaves the slots of other plans as they are.
-    SweepsOnePlan,
-    /// Table: a change of quotas leaves claims as they are.
-    SparesClaims,
     /// Table: the current version is read before the slot is confirmed as the key's only one.
     ReadsTheVersionFirst,
     /// Table: a claim that takes the place of another does not say that a key in use was evicted.
     ForgetsTheEviction,
-    /// Table: a thread that establishes the claim of another does not see whether it has evicted a
-    /// key in use.
-    HelpsWithoutALook,
     /// Keyed concurrency: a key with guards is evicted when the table is full.
-    EvictsWhoIsInside,
-    /// Overrides: a key's claims stay when its algorithm is changed.
-    SparesClaimsOfTheKey,
-    /// Overrides: a key's slot stays when its algorithm is changed.
-    LeavesTheSlot,
+    EvictsGuards,
     /// Overrides: a quota is changed while a key returns to its plan.
     ChangesQuotasMeanwhile,
     /// Composition: a request takes from its members without looking at them first.
@@ -141,6 +83,34 @@ pub enum Fault {
     SleepsInside,
     /// Another crate: the fault of this name, which its own `inject_fault!` asks for.
     Of(&'static str),
+    /// One operation: its ordering is `Relaxed`. (This has no effect in shuttle, where all
+    /// operations are sequentially consistent.)
+    Relaxed((&'static str, u32)),
+    /// One operation writes whatever is there: an exchange without a comparison, or a `fetch_max`.
+    Blind((&'static str, u32)),
+    /// An exchange of a pair compares and writes the low half alone. (In loom only.)
+    LowHalf((&'static str, u32)),
+    /// An exchange of a pair compares and writes the high half alone. (In loom only.)
+    HighHalf((&'static str, u32)),
+    /// An exchange succeeds, but writes nothing.
+    Idle((&'static str, u32)),
+    /// A load returns 0.
+    Zero((&'static str, u32)),
+}
+
+impl Fault {
+    /// Returns the one operation that has the fault.
+    pub(super) const fn operation(self) -> Option<(&'static str, u32)> {
+        match self {
+            Self::Relaxed(operation)
+            | Self::Blind(operation)
+            | Self::LowHalf(operation)
+            | Self::HighHalf(operation)
+            | Self::Idle(operation)
+            | Self::Zero(operation) => Some(operation),
+            _ => None,
+        }
+    }
 }
 
 macro_rules! inject_fault {

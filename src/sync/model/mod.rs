@@ -55,11 +55,8 @@ impl Backoff {
 /// The conditions under which a model runs. With the default, the code runs unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
-    /// A fault in a protocol.
+    /// A fault in a protocol, or of one operation.
     pub fault: Option<Fault>,
-    /// The operation that is weakened to `Relaxed`: the end of its file's path, and the line. (This
-    /// has no effect in shuttle, where all operations are sequentially consistent.)
-    pub relaxed: Option<(&'static str, u32)>,
     /// An exchange is a load, a comparison and a store.
     pub stores: bool,
     /// Every second weak exchange fails spuriously.
@@ -72,7 +69,6 @@ pub struct Conditions {
 impl Conditions {
     const ALL_WELL: Self = Self {
         fault: None,
-        relaxed: None,
         stores: false,
         hesitates: false,
         counts_loads: false,

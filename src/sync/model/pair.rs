@@ -2,8 +2,11 @@ use core::cell::RefCell;
 use std::collections::HashMap;
 use std::vec::Vec;
 
-use super::AtomicU64;
+use super::atomic::fault_here;
+use super::{AtomicU64, Fault};
 use crate::sync::Ordering;
+
+const LOW_HALF: u128 = u64::MAX as u128;
 
 /// A 128-bit atomic for loom, which has none. It holds an atomic number that stands for a pair.
 /// Equal pairs have equal numbers, so loom orders the operations correctly.
@@ -64,6 +67,21 @@ impl AtomicU128 {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u128, u128> {
+        let half = match fault_here() {
+            Some(Fault::LowHalf(_)) => LOW_HALF,
+            Some(Fault::HighHalf(_)) => !LOW_HALF,
+            _ => u128::MAX,
+        };
+        if half != u128::MAX {
+            // The exchanges of this closure have another place in the source, and so no fault.
+            let exchange = |pair, next| self.compare_exchange(pair, next, success, failure);
+            return match exchange(pair, next) {
+                Err(seen) if (seen ^ pair) & half == 0 => {
+                    exchange(seen, seen & !half | next & half)
+                }
+                exchanged => exchanged,
+            };
+        }
         let (pair, next) = (Self::number_of(pair), Self::number_of(next));
         let exchanged = self.number.compare_exchange(pair, next, success, failure);
         exchanged.map(Self::pair_of).map_err(Self::pair_of)

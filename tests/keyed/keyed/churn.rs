@@ -39,6 +39,7 @@ impl Churn {
             2 => Verb::TakeUpTo(n),
             3 => Verb::Charge(n),
             4 => Verb::Available,
+            7 => Verb::Refund(1),
             5 | 6 => Verb::Acquire(1 + self.random.below(n)),
             _ => Verb::Acquire(1),
         }
@@ -100,7 +101,7 @@ impl Churn {
 
     /// Records a grant. A key is protected from its second grant on, as long as it is in the table.
     fn note_a_grant(&mut self, key: u64, verb: &Verb, (was_busy, before): (bool, Option<u64>)) {
-        if matches!(verb, Verb::Available) || self.word(key) == before {
+        if matches!(verb, Verb::Available | Verb::Refund(_)) || self.word(key) == before {
             return;
         }
         if !was_busy {
