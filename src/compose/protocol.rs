@@ -143,7 +143,10 @@ impl<M: Members<C>, C> All<M, C> {
         if !unrolls || self.order.len() != self.order.members() {
             return Ok(self.take_out_of_line(cost, now, later)?);
         }
-        self.look_before(cost, now)?;
+        let looks = !inject_fault!(TakesWithoutALook); // FAULT
+        if looks {
+            self.look_before(cost, now)?;
+        }
         let mut grants = self.members.no_grants();
         unrolled!(M::COUNT.unwrap_or(0), |step| {
             let member = self.order.get(step);
@@ -175,6 +178,7 @@ impl<M: Members<C>, C> All<M, C> {
         Ok(grants)
     }
 
+    /// Takes by loops. A denial is found before the grants' memory is made, which may allocate.
     #[inline(never)]
     fn take_out_of_line(
         &self,
@@ -182,7 +186,10 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        self.look_before(self.sums(cost), now)?;
+        let looks = !inject_fault!(TakesWithoutALook); // FAULT
+        if looks {
+            self.look(cost, now)?;
+        }
         self.go_on(0, false, self.members.no_grants(), cost, now, later)
     }
 
@@ -209,7 +216,7 @@ impl<M: Members<C>, C> All<M, C> {
                 return Ok(grants);
             }
             now = self.give_back_later(&mut grants, now, later);
-            self.look_before(self.sums(cost), now)?;
+            self.look(cost, now)?;
             lost = self.take_from(0, &mut grants, cost, now)?;
         }
         match lost {
@@ -295,44 +302,28 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     /// Looks at all members, and returns the longest denial.
-    #[inline(always)]
     pub(super) fn look(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
         let mut denial = Denial::none();
         for step in 0..self.order.len() {
             denial.add(self.look_at(step, self.sums(cost), now));
         }
-        match denial.is_one {
-            true => Err(denial.longest),
-            false => Ok(()),
-        }
+        denial.longest_of_all()
     }
 
     /// Looks at the members before a request takes from them. The first one answers for itself when
     /// it is taken from: it is looked at only if another one denies, for the longest denial.
     #[inline(always)]
     fn look_before(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
-        let takes = inject_fault!(TakesWithoutALook); // FAULT
-        if takes {
-            return Ok(());
-        }
         let mut denial = Denial::none();
-        match const { unrolls::<M, C>() } {
-            true => unrolled!(M::COUNT.unwrap_or(0), |step| {
-                if 0 < step && step < self.order.len() {
-                    denial.add(self.look_at(step, cost, now));
-                }
-            }),
-            false => {
-                for step in 1..self.order.len() {
-                    denial.add(self.look_at(step, cost, now));
-                }
+        unrolled!(M::COUNT.unwrap_or(0), |step| {
+            if step > 0 {
+                denial.add(self.look_at(step, cost, now));
             }
+        });
+        if denial.is_one {
+            denial.add(self.look_at(0, cost, now));
         }
-        if !denial.is_one {
-            return Ok(());
-        }
-        denial.add(self.look_at(0, cost, now));
-        Err(denial.longest)
+        denial.longest_of_all()
     }
 
     #[inline(always)]

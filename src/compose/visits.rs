@@ -30,7 +30,7 @@ impl<C> Visitor<C> for Check {
 // there is one.
 pub(super) struct Denial {
     pub(super) is_one: bool,
-    pub(super) longest: AllDenied,
+    longest: AllDenied,
 }
 
 impl Denial {
@@ -50,6 +50,14 @@ impl Denial {
                 false => denied,
             };
             self.is_one = true;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn longest_of_all(self) -> Result<(), AllDenied> {
+        match self.is_one {
+            true => Err(self.longest),
+            false => Ok(()),
         }
     }
 }
