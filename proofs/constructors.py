@@ -8,7 +8,7 @@ from pace import (EXACT_N, MAX_BURST, MAX_INTERVAL, MAX_PER_NS, MAX_WORD, MIN_HO
 from theorems import variables
 
 N, PERIOD, DIVISOR, WHOLE, REST = z3.Ints("permits period divisor reduced_n reduced_period")
-SPEED, UNIT, BURST, REACH = z3.Ints("speed unit burst reach")
+SPEED, UNIT, BURST, REACH = z3.Ints("speed unit burst capacity")
 INITIAL, EXCESS = z3.Ints("initial excess")
 
 # The values that valid_period_ns accepts.
@@ -18,7 +18,7 @@ HANDED_ON = [is_u64(SPEED, UNIT), SPEED >= ONE, SPEED <= EXACT_N * ONE, UNIT >= 
 
 
 def made_in_50_years(m):
-    return m.fits(m.shr(m.mul(z3.IntVal(MIN_HORIZON), SPEED, 128), SPEED_BITS, "made"))
+    return m.fits(m.shr(m.mul(z3.IntVal(MIN_HORIZON), SPEED, 128), SPEED_BITS, "accrued"))
 
 
 def from_quota(prover, q):
@@ -65,8 +65,8 @@ def handed_on(speed, unit):
 
 def fitted(prover, q):
     m = Machine()
-    made = made_in_50_years(m)
-    room = m.sub(z3.IntVal(MAX_WORD), made)
+    accrued = made_in_50_years(m)
+    room = m.sub(z3.IntVal(MAX_WORD), accrued)
     most = smaller(m.div(m.div(room, z3.IntVal(2), "half"), UNIT, "most"), MAX_BURST)
     (floor,) = variables(m, "most_")
     accepted = m.when(BURST <= most, lambda: m.mul(BURST, UNIT))
@@ -76,7 +76,7 @@ def fitted(prover, q):
     prover.theorem(
         "fitted: an accepted burst leaves room for 50 years and two bursts",
         [*given, BURST <= most],
-        z3.And(accepted >= UNIT, made + 2 * accepted <= MAX_WORD, BURST <= MAX_BURST),
+        z3.And(accepted >= UNIT, accrued + 2 * accepted <= MAX_WORD, BURST <= MAX_BURST),
         by,
     )
 
@@ -92,8 +92,8 @@ def reaching(prover, q):
     given = [*HANDED_ON, is_u64(REACH), REACH >= UNIT, fifty + 2 * REACH <= MAX_WORD,
              *before.facts, *m.facts]
     top = z3.Int("top")
-    fields = {"speed": SPEED, "unit": UNIT, "reach": REACH, "burst": burst,
-              "horizon": smaller(horizon, U64), "inverse": smaller(inverse, U64), "missing": z3.IntVal(0)}
+    fields = {"speed": SPEED, "unit": UNIT, "capacity": REACH, "burst": burst,
+              "horizon": smaller(horizon, U64), "inverse": smaller(inverse, U64), "deficit": z3.IntVal(0)}
     established = [z3.substitute(part, *[(getattr(p, name), term) for name, term in fields.items()])
                    for part in p.established()]
     tops = is_floor(top, smaller(horizon, U64) * SPEED, ONE)
@@ -118,14 +118,14 @@ def from_interval(prover, q):
     reach_most = smaller(most, cap)
     excess_most = m.fits(m.sub(reach_most, UNIT, 128))
     accepted = EXCESS <= excess_most
-    reach = m.when(accepted, lambda: m.add(UNIT, EXCESS))
+    capacity = m.when(accepted, lambda: m.add(UNIT, EXCESS))
     given = [UNIT >= 1, UNIT <= MAX_INTERVAL, EXCESS >= 0, *m.facts]
     prover.theorem(
         "from_interval: nothing wraps, and its values are valid",
         given,
         z3.And(m.nothing_wraps(), *handed_on(z3.IntVal(ONE), UNIT),
-               z3.Implies(accepted, z3.And(reach >= UNIT, MIN_HORIZON + 2 * reach <= MAX_WORD,
-                                           reach < (MAX_BURST + 1) * UNIT))),
+               z3.Implies(accepted, z3.And(capacity >= UNIT, MIN_HORIZON + 2 * capacity <= MAX_WORD,
+                                           capacity < (MAX_BURST + 1) * UNIT))),
     )
 
 

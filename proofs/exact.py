@@ -28,8 +28,8 @@ def after_running_dry(p):
 
 def due(p):
     """Whether the step grants one more permit, after K - 1 since the bucket ran dry."""
-    word = MADE_START + p.reach + (K - 1) * p.unit
-    return word <= MADE_THEN + p.reach - p.unit
+    word = MADE_START + p.capacity + (K - 1) * p.unit
+    return word <= MADE_THEN + p.capacity - p.unit
 
 
 def punctual(prover, q, p):
@@ -69,35 +69,35 @@ def bound(prover, facts):
     The proof is by induction over the admissions, in the order in which the word counted them.
     `taken` is the number of units taken in the interval, and `first` is the base of the first
     admission in it. The invariant: either nothing was taken yet, or taken <= word - first, `first`
-    is not below the clock at the interval's start, and taken <= reach + the whole units that the
-    clock made in the interval.
+    is not below the clock at the interval's start, and taken <= capacity + the whole units that the
+    clock accrued in the interval.
     """
     p, q, prover = facts.pace, facts.products, facts.prover
     word, n, a, b, taken, first, made_a, made_b = z3.Ints("word n start end taken first made_start made_end")
     m = Machine()
-    granted, after, _, made = p.step(m, word, NOW, n)
+    granted, after, _, accrued = p.step(m, word, NOW, n)
     # Ticks are clamped to the horizon, as `made` does. This keeps their order.
     counted = [tick <= p.horizon for tick in (NOW, a, b)]
 
     def invariant(word, taken, first):
         return z3.Or(taken == 0, z3.And(
-            taken <= word - first, first >= made_a, taken <= p.reach + made_b - made_a))
+            taken <= word - first, first >= made_a, taken <= p.capacity + made_b - made_a))
 
     given = [*p.established(), is_u64(word, NOW, n, a, b), *counted, a <= b, taken >= 0, *m.facts, n >= 1,
              n <= p.burst, is_floor(made_a, a * p.speed, ONE), is_floor(made_b, b * p.speed, ONE),
              invariant(word, taken, first), granted]
-    base = larger(word, made)
+    base = larger(word, accrued)
     inside = z3.And(a <= NOW, NOW <= b)
     taken_after = z3.If(inside, taken + n * p.unit, taken)
     first_after = z3.If(z3.And(inside, taken == 0), base, first)
-    by = [facts.made_at(NOW, made), facts.burst_at(n),
+    by = [facts.made_at(NOW, accrued), facts.burst_at(n),
           q.grows(a, b, p.speed), q.grows(a, NOW, p.speed), q.grows(NOW, b, p.speed)]
     kept = invariant(after, taken_after, first_after)
     for case, when in (
         ("outside the interval", z3.Not(inside)),
         ("the first in the interval", z3.And(inside, taken == 0)),
-        ("a later one, idle bucket", z3.And(inside, taken > 0, word <= made)),
-        ("a later one, busy bucket", z3.And(inside, taken > 0, word > made)),
+        ("a later one, idle bucket", z3.And(inside, taken > 0, word <= accrued)),
+        ("a later one, busy bucket", z3.And(inside, taken > 0, word > accrued)),
     ):
         prover.theorem(f"bound: an admission keeps the invariant, {case}", [*given, when], kept, by)
     count, d, units = z3.Ints("count d units")
@@ -108,14 +108,14 @@ def bound(prover, facts):
         ticks,
         units * ONE < d * p.speed + ONE,
     )
-    here = [*p.established(), *ticks, count >= 0, count * p.unit <= p.reach + units]
-    quota = [p.speed * PERIOD <= p.unit * N * ONE, N >= 1, PERIOD >= 1, p.reach == p.burst * p.unit]
+    here = [*p.established(), *ticks, count >= 0, count * p.unit <= p.capacity + units]
+    quota = [p.speed * PERIOD <= p.unit * N * ONE, N >= 1, PERIOD >= 1, p.capacity == p.burst * p.unit]
     prover.theorem(
         "bound: in every interval less than burst + rate * (b - a + one unit) permits",
         [*here, *quota],
         count * PERIOD * p.unit < p.burst * PERIOD * p.unit + d * N * p.unit + PERIOD,
         [less.at(), q.grows(p.speed * PERIOD, p.unit * N * ONE, d),
-         q.strictly(units * ONE, d * p.speed + ONE, PERIOD), q.grows(count * p.unit, p.reach + units, PERIOD)],
+         q.strictly(units * ONE, d * p.speed + ONE, PERIOD), q.grows(count * p.unit, p.capacity + units, PERIOD)],
     )
     over, early = z3.Ints("over early")
     prover.theorem(
@@ -124,34 +124,34 @@ def bound(prover, facts):
         over <= early - 1,
         [q.grows(early, over, p.unit)],
     )
-    loss = lambda tick, made: facts.loss.at((z3.Int("ticks"), tick), (MADE, made))
+    loss = lambda tick, accrued: facts.loss.at((z3.Int("ticks"), tick), (MADE, accrued))
     prover.theorem(
         "bound: at an exact rate at most burst + rate * (b - a) permits",
-        [*here, p.is_exact(), p.unit * N == PERIOD * p.whole_speed, N >= 1, PERIOD >= 1, p.reach == p.burst * p.unit],
+        [*here, p.is_exact(), p.unit * N == PERIOD * p.whole_speed, N >= 1, PERIOD >= 1, p.capacity == p.burst * p.unit],
         count * PERIOD <= p.burst * PERIOD + d * N,
-        [loss(a, made_a), loss(b, made_b), q.grows(count * p.unit, p.reach + units, N),
+        [loss(a, made_a), loss(b, made_b), q.grows(count * p.unit, p.capacity + units, N),
          q.strictly(p.burst * PERIOD + d * N, count * PERIOD, p.whole_speed), q.grows(z3.IntVal(ONE), p.speed, z3.IntVal(1))],
     )
     prover.theorem(
         "bound: from_interval, at most 1 + (tolerance + (b - a)) / interval",
         [*here, p.speed == ONE],
-        count * p.unit <= p.unit + (p.reach - p.unit) + d,
+        count * p.unit <= p.unit + (p.capacity - p.unit) + d,
     )
     moved, last, before, made_at, made_to = z3.Ints("moved last before made_at made_to")
     prover.theorem(
         "bound: after a change of clock, the units of both clocks add up",
-        [p.reach >= 0, before <= word - first, first >= made_a, word > made_at, moved == made_to + word - made_at,
-         taken <= last - moved, last <= made_b + p.reach],
-        before + taken <= p.reach + (made_at - made_a) + (made_b - made_to),
+        [p.capacity >= 0, before <= word - first, first >= made_a, word > made_at, moved == made_to + word - made_at,
+         taken <= last - moved, last <= made_b + p.capacity],
+        before + taken <= p.capacity + (made_at - made_a) + (made_b - made_to),
     )
 
 
 def in_64_bits(prover):
     """Checks the step over bit vectors, which do wrap, against its specification in 128 bits."""
-    word, made, reach, cost = z3.BitVecs("word made reach cost", 64)
+    word, accrued, capacity, cost = z3.BitVecs("word accrued capacity cost", 64)
     none = z3.Bool("n_is_0")
     wide = lambda x: z3.ZeroExt(64, x)
-    bits = (word, made, reach, cost, none)
+    bits = (word, accrued, capacity, cost, none)
     given = bits_given(*bits)
     machine = bit_step(*bits)
     exact = specification(*bits)
@@ -160,19 +160,19 @@ def in_64_bits(prover):
                    wide(machine[1]) == exact[1], products="bits")
 
 
-def bits_given(word, made, reach, cost, none):
-    """Restates the theorems "made: at most made(horizon) ..." and "n <= burst: n * unit <= reach"."""
+def bits_given(word, accrued, capacity, cost, none):
+    """Restates the theorems "accrued: at most accrued(horizon) ..." and "n <= burst: n * unit <= capacity"."""
     wide = lambda x: z3.ZeroExt(64, x)
-    return [z3.ULE(wide(made) + 2 * wide(reach), MAX_WORD), z3.ULE(cost, reach), z3.Implies(none, cost == 0)]
+    return [z3.ULE(wide(accrued) + 2 * wide(capacity), MAX_WORD), z3.ULE(cost, capacity), z3.Implies(none, cost == 0)]
 
 
-def bit_step(word, made, reach, cost, none):
-    base = z3.If(z3.UGT(word, made), word, made)
-    return z3.Not(z3.UGT(word, made + (reach - cost))), z3.If(none, word, base + cost)
+def bit_step(word, accrued, capacity, cost, none):
+    base = z3.If(z3.UGT(word, accrued), word, accrued)
+    return z3.Not(z3.UGT(word, accrued + (capacity - cost))), z3.If(none, word, base + cost)
 
 
-def specification(word, made, reach, cost, none):
-    word, made, reach, cost = (z3.ZeroExt(64, x) for x in (word, made, reach, cost))
-    there = z3.ULE(word + cost, made + reach)
-    base = z3.If(z3.UGE(word, made), word, made)
+def specification(word, accrued, capacity, cost, none):
+    word, accrued, capacity, cost = (z3.ZeroExt(64, x) for x in (word, accrued, capacity, cost))
+    there = z3.ULE(word + cost, accrued + capacity)
+    base = z3.If(z3.UGE(word, accrued), word, accrued)
     return there, z3.If(none, word, base + cost)

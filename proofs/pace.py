@@ -32,7 +32,7 @@ class Pace:
     """
 
     def __init__(self, name=""):
-        fields = "speed inverse unit reach burst horizon missing"
+        fields = "speed inverse unit capacity burst horizon deficit"
         for field in fields.split():
             setattr(self, field, z3.Int(name + field))
         # made(horizon), and the whole speed of an exact pace.
@@ -42,17 +42,17 @@ class Pace:
     def established(self):
         p = self
         return [
-            is_u64(p.speed, p.inverse, p.unit, p.reach, p.burst, p.horizon, p.missing),
+            is_u64(p.speed, p.inverse, p.unit, p.capacity, p.burst, p.horizon, p.deficit),
             p.speed >= ONE,
             p.unit >= 1,
             p.burst >= 1,
-            is_floor(p.burst, p.reach, p.unit),
-            p.missing <= p.burst,
+            is_floor(p.burst, p.capacity, p.unit),
+            p.deficit <= p.burst,
             p.inverse * p.speed <= 1 << 124,
             (p.inverse + 1) * p.speed >= 1 << 124,
             is_floor(p.top, p.horizon * p.speed, ONE),
             p.top >= 0,
-            p.top + 2 * p.reach <= MAX_WORD,
+            p.top + 2 * p.capacity <= MAX_WORD,
             p.horizon >= MIN_HORIZON - 1,
         ]
 
@@ -60,9 +60,9 @@ class Pace:
         """Whole units accrue each nanosecond."""
         return self.speed == self.whole_speed * ONE
 
-    def made(self, m, now, clamped=True):
+    def accrued(self, m, now, clamped=True):
         ticks = smaller(now, self.horizon) if clamped else now
-        return m.fits(m.shr(m.mul(ticks, self.speed, 128), SPEED_BITS, "made"))
+        return m.fits(m.shr(m.mul(ticks, self.speed, 128), SPEED_BITS, "accrued"))
 
     def is_short(self, m, tick, units):
         return m.mul(tick, self.speed, 128) < m.mul(units, ONE, 128)
@@ -73,81 +73,81 @@ class Pace:
             tick = m.add(tick, z3.If(self.is_short(m, tick, units), 1, 0))
         return tick
 
-    def slack(self, m, n):
-        return m.sub(self.reach, m.mul(n, self.unit))
+    def headroom(self, m, n):
+        return m.sub(self.capacity, m.mul(n, self.unit))
 
-    def taken(self, m, word, made, n):
+    def taken(self, m, word, accrued, n):
         """The next word of step and take_up_to."""
-        run = lambda: m.add(larger(word, made), m.mul(n, self.unit))
+        run = lambda: m.add(larger(word, accrued), m.mul(n, self.unit))
         return z3.If(n == 0, word, m.when(n != 0, run))
 
     def step(self, m, word, now, n):
         """For a request of at most the burst: whether it is granted, the next word, and, if it is
-        denied, the units that the clock must have made first."""
-        made = self.made(m, now)
-        slack = self.slack(m, n)
-        denied = word > m.add(made, slack)
-        units = m.when(denied, lambda: m.sub(word, slack))
-        after = m.when(z3.Not(denied), lambda: self.taken(m, word, made, n))
-        return z3.Not(denied), after, units, made
+        denied, the units that the clock must have accrued first."""
+        accrued = self.accrued(m, now)
+        headroom = self.headroom(m, n)
+        denied = word > m.add(accrued, headroom)
+        units = m.when(denied, lambda: m.sub(word, headroom))
+        after = m.when(z3.Not(denied), lambda: self.taken(m, word, accrued, n))
+        return z3.Not(denied), after, units, accrued
 
-    def room(self, m, word, made):
-        return m.saturating_sub(self.reach, m.saturating_sub(word, made))
+    def room(self, m, word, accrued):
+        return m.saturating_sub(self.capacity, m.saturating_sub(word, accrued))
 
-    def available(self, m, word, made):
-        return m.div(self.room(m, word, made), self.unit, "available")
+    def available(self, m, word, accrued):
+        return m.div(self.room(m, word, accrued), self.unit, "available")
 
     def take_up_to(self, m, word, now, n):
-        made = self.made(m, now)
-        available = self.available(m, word, made)
+        accrued = self.accrued(m, now)
+        available = self.available(m, word, accrued)
         n = smaller(n, available)
-        return self.taken(m, word, made, n), n, available, made
+        return self.taken(m, word, accrued, n), n, available, accrued
 
     def initial_word(self, m, now):
-        missing = self.missing
-        made = self.made(m, now)
-        run = lambda: m.add(made, m.mul(missing, self.unit))
-        return z3.If(missing == 0, 0, m.when(missing != 0, run)), made
+        deficit = self.deficit
+        accrued = self.accrued(m, now)
+        run = lambda: m.add(accrued, m.mul(deficit, self.unit))
+        return z3.If(deficit == 0, 0, m.when(deficit != 0, run)), accrued
 
-    def give_back(self, m, word, made, units):
-        units = smaller(units, m.saturating_sub(word, made))
+    def give_back(self, m, word, accrued, units):
+        units = smaller(units, m.saturating_sub(word, accrued))
         return m.sub(word, units), m.div_ceil(units, self.unit, name="back"), units
 
     def undo(self, m, word, now, n, mark):
-        made = self.made(m, now)
+        accrued = self.accrued(m, now)
         units = m.saturating(n * self.unit)
-        ahead = m.saturating_sub(mark, made)
-        return *self.give_back(m, word, made, smaller(units, ahead)), made
+        ahead = m.saturating_sub(mark, accrued)
+        return *self.give_back(m, word, accrued, smaller(units, ahead)), accrued
 
     def refund(self, m, word, now, n):
-        made = self.made(m, now)
-        return *self.give_back(m, word, made, m.saturating(n * self.unit)), made
+        accrued = self.accrued(m, now)
+        return *self.give_back(m, word, accrued, m.saturating(n * self.unit)), accrued
 
     def charge(self, m, word, now, n):
-        made = self.made(m, now)
-        base = smaller(larger(word, made), MAX_WORD)
+        accrued = self.accrued(m, now)
+        base = smaller(larger(word, accrued), MAX_WORD)
         fit = m.div(m.sub(MAX_WORD, base), self.unit, "fit")
         n = z3.If(n == 0, 0, smaller(n, fit))
         run = lambda: m.add(base, m.mul(n, self.unit))
         after = z3.If(n == 0, word, m.when(n != 0, run))
-        clear = m.saturating_sub(after, self.slack(m, z3.IntVal(0)))
-        debt = m.div_ceil(m.saturating_sub(clear, made), self.unit, name="debt")
-        return after, n, clear, debt, base, fit, made
+        clear = m.saturating_sub(after, self.headroom(m, z3.IntVal(0)))
+        debt = m.div_ceil(m.saturating_sub(clear, accrued), self.unit, name="debt")
+        return after, n, clear, debt, base, fit, accrued
 
     def rebase(self, m, word, made_from, to):
         ahead = m.saturating_sub(word, made_from)
-        made_to = self.made(m, to)
+        made_to = self.accrued(m, to)
         return z3.If(ahead == 0, 0, smaller(m.saturating(made_to + ahead), MAX_WORD))
 
     def carry_over(self, m, word, now, other):
-        made, then = self.made(m, now), other.made(m, now)
-        have = self.room(m, word, made)
-        owe = m.saturating_sub(m.saturating_sub(word, made), self.slack(m, z3.IntVal(0)))
+        accrued, then = self.accrued(m, now), other.accrued(m, now)
+        have = self.room(m, word, accrued)
+        owe = m.saturating_sub(m.saturating_sub(word, accrued), self.headroom(m, z3.IntVal(0)))
         converted = m.div(m.mul(have, other.unit, 128), self.unit, "have")
         owed = m.div_ceil(m.mul(owe, other.unit, 128), self.unit, 128, "owe")
-        lack = m.add(m.saturating_sub(other.reach, converted), owed, 128)
+        lack = m.add(m.saturating_sub(other.capacity, converted), owed, 128)
         place = m.saturating(then + lack, 128)
         after = z3.If(lack == 0, 0, smaller(place, MAX_WORD))
-        reaches = m.mul(other.reach, self.unit, 128) <= m.mul(self.reach, other.unit, 128)
-        fresh_one = z3.And(word <= made, reaches)
+        reaches = m.mul(other.capacity, self.unit, 128) <= m.mul(self.capacity, other.unit, 128)
+        fresh_one = z3.And(word <= accrued, reaches)
         return z3.If(fresh_one, 0, after), have, owe

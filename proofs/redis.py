@@ -19,7 +19,7 @@ assert f"idle <= {READABLE} " in source.text_of("crates/tollgate-redis/src/lua/b
 ORIGIN = 1_767_225_600
 
 N, OLD, NOW, BAN, LONG = z3.Ints("n old now ban long")
-STATE, COST, REACH, MARK = (tuple(z3.Ints(f"{name} {name}_part")) for name in ("state", "cost", "reach", "mark"))
+STATE, COST, REACH, MARK = (tuple(z3.Ints(f"{name} {name}_part")) for name in ("state", "cost", "capacity", "mark"))
 
 
 class Script(Machine):
@@ -140,7 +140,7 @@ def take(prover, at):
     exact = larger(units(STATE), units(CLOCK)) + units(COST)
     known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, last)]
     prover.theorem("take: each number below 2^53", GIVEN, m.nothing_wraps(), known)
-    prover.theorem("take: granted exactly if max(state, now) + cost <= now + reach, and adds the cost", GIVEN,
+    prover.theorem("take: granted exactly if max(state, now) + cost <= now + capacity, and adds the cost", GIVEN,
                    z3.And(granted == (exact <= units(CLOCK) + units(REACH)), units(after) == exact,
                           z3.Implies(granted, is_within(after, 2 * SPAN))), known, products=True)
     prover.theorem("take: writes exactly if the request costs something", GIVEN,
@@ -149,15 +149,15 @@ def take(prover, at):
 
 def bound(prover):
     """For all sequences of grants, with clock readings in any order, in units of 1/n."""
-    state, cost, reach, now, a, b, taken, first = z3.Ints("state cost reach now start end taken first")
+    state, cost, capacity, now, a, b, taken, first = z3.Ints("state cost capacity now start end taken first")
     after = larger(state, now) + cost
 
     def invariant(state, taken, first):
-        return z3.Or(taken == 0, z3.And(first >= a, taken <= state - first, taken <= reach + b - a))
+        return z3.Or(taken == 0, z3.And(first >= a, taken <= state - first, taken <= capacity + b - a))
 
     counts = z3.And(a <= now, now <= b)
-    prover.theorem("bound: grants from `start` to `end` take at most reach + end - start",
-                   [state >= 0, cost >= 1, reach >= 0, a >= 0, a <= b, taken >= 0, after <= now + reach,
+    prover.theorem("bound: grants from `start` to `end` take at most capacity + end - start",
+                   [state >= 0, cost >= 1, capacity >= 0, a >= 0, a <= b, taken >= 0, after <= now + capacity,
                     invariant(state, taken, first)],
                    z3.And(z3.Implies(counts, invariant(after, taken + cost, z3.If(taken == 0, larger(state, now), first))),
                           z3.Implies(z3.Not(counts), invariant(after, taken, first))))
@@ -165,11 +165,11 @@ def bound(prover):
 
 def wait(prover):
     """The client computes retry_after from the state that a denial returns."""
-    state, cost, reach, micros = z3.Ints("state cost reach wait")
-    granted = lambda now: larger(state, now * N) + cost <= now * N + reach
+    state, cost, capacity, micros = z3.Ints("state cost capacity wait")
+    granted = lambda now: larger(state, now * N) + cost <= now * N + capacity
     prover.theorem("retry_after: granted after it, and denied a microsecond earlier",
-                   [*A_RATE, NOW >= 0, cost >= 1, cost <= reach, z3.Not(granted(NOW)),
-                    (micros - 1) * N < state + cost - reach - NOW * N, state + cost - reach - NOW * N <= micros * N],
+                   [*A_RATE, NOW >= 0, cost >= 1, cost <= capacity, z3.Not(granted(NOW)),
+                    (micros - 1) * N < state + cost - capacity - NOW * N, state + cost - capacity - NOW * N <= micros * N],
                    z3.And(granted(NOW + micros), z3.Not(granted(NOW + micros - 1))), products=True)
 
 
@@ -197,18 +197,18 @@ def give(prover, at):
 
 def unbanned(prover):
     """A state that is above 2 * SPAN is banned: none is above its ban by more than SPAN. In microseconds."""
-    state, ban, now, reach, cost, long = z3.Ints("state ban now reach cost long")
+    state, ban, now, capacity, cost, long = z3.Ints("state ban now capacity cost long")
     invariant = lambda state, ban: state <= larger(2 * SPAN, ban + SPAN)
-    given = [invariant(state, ban), state >= 0, ban >= 0, now >= 0, now <= SPAN, reach >= 0, reach <= SPAN, cost >= 0]
+    given = [invariant(state, ban), state >= 0, ban >= 0, now >= 0, now <= SPAN, capacity >= 0, capacity <= SPAN, cost >= 0]
     base, is_banned = larger(state, now), ban > now
     charged = larger(base, smaller(base + cost, now + SPAN))
     stop = larger(ban, now + long)
     prover.theorem("ahead: a bucket that is not banned is idle within 2 * SPAN",
                    [*given, long > 0, long <= SPAN],
                    z3.And(z3.Implies(z3.Not(is_banned), state <= 2 * SPAN),
-                          z3.Implies(base + cost <= now + reach, invariant(base + cost, 0)),
+                          z3.Implies(base + cost <= now + capacity, invariant(base + cost, 0)),
                           invariant(charged, z3.If(is_banned, ban, 0)),
-                          invariant(larger(base, now + reach + long), stop)))
+                          invariant(larger(base, now + capacity + long), stop)))
 
 
 LOW, HIGH, OTHER_LOW, OTHER_HIGH, NEXT, GIVEN_BACK, IDLE = z3.Ints("low high other_low other_high next given idle")
@@ -231,7 +231,7 @@ def reservation(prover):
 
 
 def due_later(prover, at):
-    """A reservation is due at the first microsecond at which it is within the reach, and counts from no
+    """A reservation is due at the first microsecond at which it is within the capacity, and counts from no
     earlier tick."""
     m = Script()
     base = read()
@@ -241,24 +241,24 @@ def due_later(prover, at):
     due = m.fits(m.fits(after[0] - latest) + NOW) + z3.If(after[1] > REACH[1], 1, 0)
     ahead = units(after) - units(REACH)
     known = [at("is_later", STATE, CLOCK), at("add", base, COST), at("is_later", after, (latest, REACH[1]))]
-    prover.theorem("reserve: due at the first microsecond at which it is within the reach, each number below 2^53",
+    prover.theorem("reserve: due at the first microsecond at which it is within the capacity, each number below 2^53",
                    [*GIVEN, later], z3.And(m.nothing_wraps(), m.fits(due) == due, due > NOW,
                                            ahead <= due * N, ahead > (due - 1) * N), known, products=True)
-    state, cost, reach, now, due, a, b, taken, first = z3.Ints("state cost reach now due start end taken first")
+    state, cost, capacity, now, due, a, b, taken, first = z3.Ints("state cost capacity now due start end taken first")
     base = larger(state, due * N)
     after = base + cost
 
     def invariant(state, taken, first):
-        return z3.Or(taken == 0, z3.And(first >= a * N, taken <= state - first, taken <= reach + (b - a) * N))
+        return z3.Or(taken == 0, z3.And(first >= a * N, taken <= state - first, taken <= capacity + (b - a) * N))
 
     counts = z3.And(a <= due, due <= b)
-    is_due = z3.And(due >= now, larger(state, now * N) + cost <= due * N + reach)
+    is_due = z3.And(due >= now, larger(state, now * N) + cost <= due * N + capacity)
     step = lambda after, base: z3.And(
         z3.Implies(counts, invariant(after, taken + cost, z3.If(taken == 0, base, first))),
         z3.Implies(z3.Not(counts), invariant(after, taken, first)))
-    given = [*A_RATE, state >= 0, cost >= 1, cost <= reach, now >= 0, a >= 0, a <= b, taken >= 0, is_due,
+    given = [*A_RATE, state >= 0, cost >= 1, cost <= capacity, now >= 0, a >= 0, a <= b, taken >= 0, is_due,
              invariant(state, taken, first)]
-    prover.theorem("bound: permits due from `start` to `end` take at most reach + end - start", given,
+    prover.theorem("bound: permits due from `start` to `end` take at most capacity + end - start", given,
                    step(after, base), products=True)
     early = larger(state, now * N)
     prover.refuted("fault: a reservation counts from a tick before its due one", given, step(early + cost, early))

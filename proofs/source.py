@@ -18,9 +18,9 @@ MODELED = {
     "src/algorithm/pace/mod.rs": [
         "from_quota", "from_interval", "fitted", "reaching", "starting_with", "gcd", "min",
     ],
-    "src/algorithm/pace/meter.rs": ["scale", "made", "tick_of", "is_short", "horizon", "resets"],
+    "src/algorithm/pace/meter.rs": ["scale", "accrued", "tick_of", "is_short", "horizon", "resets"],
     "src/algorithm/pace/verbs.rs": [
-        "made", "slack", "step", "take_up_to", "room", "granted", "denied",
+        "accrued", "headroom", "step", "take_up_to", "room", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
         "carry_over", "rebase",
     ],

@@ -6,13 +6,13 @@ from machine import Machine, larger, smaller
 from pace import MAX_WORD, ONE, U64, Pace, is_floor, is_u64
 
 A, B, C = z3.Ints("a b c")
-WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n made units up")
+WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n accrued units up")
 
 
 # A word moves from one clock to another. AT and TO are the clocks' readings, and LATER is how far
 # both then advance, all in parts of 2^-60 of a unit. SLACK is how far the word may be ahead of the
 # clock for a grant.
-AT, TO, LATER, SLACK = z3.Ints("at to later slack")
+AT, TO, LATER, SLACK = z3.Ints("at to later headroom")
 MADE_AT, MADE_TO, MADE_THEN, MADE_LATER = z3.Ints("made_at made_to made_then made_later")
 REBASED = [
     is_u64(WORD), WORD > MADE_AT, AT >= 0, TO >= 0, LATER >= 0, SLACK >= 0,
@@ -25,7 +25,7 @@ def rebased(p):
     """Theorems about a busy word that moves to another clock."""
     after = smaller(MADE_TO + WORD - MADE_AT, MAX_WORD)
     # Both clocks stand still at the horizon: see `made`.
-    here = z3.And(MADE_LATER <= p.top, SLACK <= p.reach)
+    here = z3.And(MADE_LATER <= p.top, SLACK <= p.capacity)
     was_due, is_due = WORD <= MADE_THEN + SLACK, after <= MADE_LATER + SLACK
     # What has accrued less than one unit of time later, by each clock.
     almost, almost_to = z3.Ints("almost almost_to")
@@ -71,17 +71,17 @@ class Facts:
         p, q = pace, products
         ticks = smaller(NOW, p.horizon)
         self.is_made = is_floor(MADE, ticks * p.speed, ONE)
-        self.made = prover.theorem(
-            "made: at most made(horizon), so with two bursts it fits a word",
+        self.accrued = prover.theorem(
+            "accrued: at most accrued(horizon), so with two bursts it fits a word",
             [*p.established(), is_u64(NOW), self.is_made],
-            z3.And(MADE >= 0, MADE <= p.top, MADE + 2 * p.reach <= MAX_WORD),
+            z3.And(MADE >= 0, MADE <= p.top, MADE + 2 * p.capacity <= MAX_WORD),
             [q.grows(ticks, p.horizon, p.speed), q.grows(z3.IntVal(0), ticks, p.speed)],
         )
         self._loss(ticks)
         self.burst = prover.theorem(
-            "n <= burst: n * unit <= reach",
+            "n <= burst: n * unit <= capacity",
             [*p.established(), N >= 0, N <= p.burst],
-            z3.And(N * p.unit >= 0, N * p.unit <= p.reach),
+            z3.And(N * p.unit >= 0, N * p.unit <= p.capacity),
             [q.grows(N, p.burst, p.unit), q.grows(z3.IntVal(0), N, p.unit)],
         )
         self.ceiling = self._tick_of()
@@ -90,26 +90,26 @@ class Facts:
         """Proves where the clock's rounding costs nothing. Few assumptions, which keeps the solver fast."""
         p, q, t, whole = self.pace, self.products, z3.Int("ticks"), z3.Int("whole")
         none = self.prover.theorem(
-            "made: exact where the division is exact",
+            "accrued: exact where the division is exact",
             [MADE * ONE <= whole * ONE, whole * ONE < MADE * ONE + ONE],
             MADE == whole,
         )
         self.loss = self.prover.theorem(
-            "made: an exact rate loses no fraction",
+            "accrued: an exact rate loses no fraction",
             [t >= 0, is_floor(MADE, t * p.speed, ONE), p.is_exact()],
             z3.And(MADE * ONE == t * p.speed, MADE == t * p.whole_speed),
             [q.grows(p.speed, p.whole_speed * ONE, t), q.grows(p.whole_speed * ONE, p.speed, t),
              none.at((whole, t * p.whole_speed))],
         )
 
-    def made_at(self, now, made):
-        return self.made.at((NOW, now), (MADE, made))
+    def made_at(self, now, accrued):
+        return self.accrued.at((NOW, now), (MADE, accrued))
 
     def burst_at(self, n):
         return self.burst.at((N, n))
 
     def is_up(self, units, up):
-        """`up` is the first tick at which the clock, without the horizon, has made `units`."""
+        """`up` is the first tick at which the clock, without the horizon, has accrued `units`."""
         speed = self.pace.speed
         return z3.And(up * speed >= units * ONE, (up - 1) * speed < units * ONE)
 
@@ -171,7 +171,7 @@ class Facts:
         )
 
 
-def variables(m, prefix="made_"):
+def variables(m, prefix="accrued_"):
     """Returns the unknowns of the machine's divisions with this prefix, in order of creation."""
     found, todo = {}, [*m.facts]
     while todo:
@@ -186,12 +186,12 @@ def decisions(facts):
     """The step: its decisions, and that they fit 64 bits."""
     prover, q, p = facts.prover, facts.products, facts.pace
     m = Machine()
-    granted, after, units, made = p.step(m, WORD, NOW, N)
+    granted, after, units, accrued = p.step(m, WORD, NOW, N)
     ticks = smaller(NOW, p.horizon)
     given = [*p.established(), is_u64(WORD, NOW, N), N <= p.burst, *m.facts]
-    by = [facts.made_at(NOW, made), facts.burst_at(N), *q.fits(ticks, p.speed)]
-    specified = WORD + N * p.unit <= made + p.reach
-    base = larger(WORD, made)
+    by = [facts.made_at(NOW, accrued), facts.burst_at(N), *q.fits(ticks, p.speed)]
+    specified = WORD + N * p.unit <= accrued + p.capacity
+    base = larger(WORD, accrued)
     prover.theorem("step: nothing wraps", given, m.nothing_wraps(), by)
     prover.theorem("step: grants exactly what the specification grants", given, granted == specified, by)
     prover.theorem(
@@ -210,21 +210,21 @@ def decisions(facts):
     taken = z3.Int("taken")
     prover.theorem(
         "step: a bucket that granted some permits at this tick grants what is left of its burst",
-        [*given, taken >= 0, taken <= p.burst, WORD == made + taken * p.unit],
+        [*given, taken >= 0, taken <= p.burst, WORD == accrued + taken * p.unit],
         granted == (taken + N <= p.burst),
         [*by, q.grows(taken + N, p.burst, p.unit), q.grows(p.burst + 1, taken + N, p.unit)],
     )
-    return given, granted, units, made, by
+    return given, granted, units, accrued, by
 
 
 def waiting(facts, step):
     """retry_after and due: the first tick at which the request is granted."""
     prover, q, p = facts.prover, facts.products, facts.pace
-    given, granted, units, made = step[:4]
+    given, granted, units, accrued = step[:4]
     ticks, then, made_then = smaller(NOW, p.horizon), z3.Int("then"), z3.Int("made_then")
     denied = [*given, z3.Not(granted), facts.is_up(units, UP)]
-    slack = p.reach - N * p.unit
-    admits = WORD <= made_then + slack
+    headroom = p.capacity - N * p.unit
+    admits = WORD <= made_then + headroom
     later = smaller(then, p.horizon)
     at_then = [is_u64(then), is_floor(made_then, later * p.speed, ONE)]
     by = step[4]
@@ -238,12 +238,12 @@ def waiting(facts, step):
                    z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
     prover.theorem("denied: Stuck is granted at no tick", [*denied, *at_then, UP > p.horizon],
                    z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
-    first = z3.If(WORD >= slack, WORD - slack, 0)
+    first = z3.If(WORD >= headroom, WORD - headroom, 0)
     due = [*given, *at_then, facts.is_up(first, UP)]
     prover.theorem("due: granted from the returned tick on", [*due, UP <= p.horizon, then >= UP, then >= NOW],
                    admits, [*by, q.grows(UP, later, p.speed)])
     prover.theorem("due: not granted before that tick, or ever if it returns none",
-                   [*due, z3.Or(then < UP, UP > p.horizon), WORD > slack],
+                   [*due, z3.Or(then < UP, UP > p.horizon), WORD > headroom],
                    z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
 
 
@@ -255,24 +255,24 @@ def verbs(facts):
     clock = [*q.fits(ticks, p.speed)]
 
     m = Machine()
-    after, n, available, made = p.take_up_to(m, WORD, NOW, N)
-    by = [*clock, facts.made_at(NOW, made), q.grows(n, available, p.unit), q.grows(z3.IntVal(0), n, p.unit),
+    after, n, available, accrued = p.take_up_to(m, WORD, NOW, N)
+    by = [*clock, facts.made_at(NOW, accrued), q.grows(n, available, p.unit), q.grows(z3.IntVal(0), n, p.unit),
           q.grows(z3.IntVal(1), n, p.unit), facts.burst_at(available), q.grows(p.burst + 1, available, p.unit)]
     here = [*given, *m.facts]
     prover.theorem("take_up_to, available: nothing wraps", here, m.nothing_wraps(), by)
     prover.theorem("available: at most the burst", here, available <= p.burst, by)
-    one = z3.If(n == 0, WORD <= U64, WORD + n * p.unit <= made + p.reach)
+    one = z3.If(n == 0, WORD <= U64, WORD + n * p.unit <= accrued + p.capacity)
     prover.theorem("take_up_to: the step would grant what it takes", here, one, by)
     more = available + 1
     prover.theorem("available: the step would deny one more", here,
-                   z3.Or(more > p.burst, WORD + more * p.unit > made + p.reach),
+                   z3.Or(more > p.burst, WORD + more * p.unit > accrued + p.capacity),
                    [*by, q.grows(p.burst + 1, more, p.unit)])
     prover.theorem("take_up_to: never lowers the word, n = 0 leaves it, never writes all ones", here,
                    z3.And(after >= WORD, z3.Implies(n == 0, after == WORD), after <= MAX_WORD), by)
 
     m = Machine()
-    after, made = p.initial_word(m, NOW)
-    by = [*clock, facts.made_at(NOW, made), facts.burst_at(p.missing)]
+    after, accrued = p.initial_word(m, NOW)
+    by = [*clock, facts.made_at(NOW, accrued), facts.burst_at(p.deficit)]
     prover.theorem("initial_word: nothing wraps, never all ones", [*given, *m.facts],
                    z3.And(m.nothing_wraps(), after <= MAX_WORD), by)
 
@@ -280,38 +280,38 @@ def verbs(facts):
     for name, run in (("refund", lambda m: p.refund(m, WORD, NOW, N)),
                       ("undo", lambda m: p.undo(m, WORD, NOW, N, mark))):
         m = Machine()
-        after, back, units, made = run(m)
+        after, back, units, accrued = run(m)
         (floor,) = variables(m, "back_")
-        by = [*clock, facts.made_at(NOW, made), q.grows(z3.IntVal(0), N, p.unit), q.grows(z3.IntVal(2), p.unit, floor),
+        by = [*clock, facts.made_at(NOW, accrued), q.grows(z3.IntVal(0), N, p.unit), q.grows(z3.IntVal(2), p.unit, floor),
               q.grows(z3.IntVal(1), p.unit, floor), q.grows(N, floor, p.unit)]
         here = [*given, is_u64(mark), *m.facts]
         prover.theorem(f"{name}: nothing wraps", here, m.nothing_wraps(), by)
         prover.theorem(f"{name}: never raises the word, or lowers it below the clock or by more than n", here,
-                       z3.And(after <= WORD, after >= smaller(WORD, made), WORD - after <= N * p.unit), by)
+                       z3.And(after <= WORD, after >= smaller(WORD, accrued), WORD - after <= N * p.unit), by)
         prover.theorem(f"{name}: never reports more than n as returned", here, back <= N, by)
         if name == "undo":
             prover.theorem("undo: returns nothing that the clock has passed", here,
-                           z3.Implies(mark <= made, after == WORD), by)
+                           z3.Implies(mark <= accrued, after == WORD), by)
 
     m = Machine()
-    after, n, clear, debt, base, fit, made = p.charge(m, WORD, NOW, N)
+    after, n, clear, debt, base, fit, accrued = p.charge(m, WORD, NOW, N)
     (owed,) = variables(m, "debt_")
-    by = [*clock, facts.made_at(NOW, made), q.grows(n, fit, p.unit), q.grows(z3.IntVal(0), n, p.unit),
+    by = [*clock, facts.made_at(NOW, accrued), q.grows(n, fit, p.unit), q.grows(z3.IntVal(0), n, p.unit),
           q.grows(z3.IntVal(2), p.unit, owed), facts.burst_at(z3.IntVal(0))]
     here = [*given, *m.facts]
     prover.theorem("charge: nothing wraps", here, m.nothing_wraps(), by)
     prover.theorem("charge: never lowers the word, never writes all ones, records at most n", here,
                    z3.And(after >= WORD, after <= MAX_WORD, n <= N), by)
     prover.theorem("charge: without debt, it records all of n <= burst",
-                   [*here, WORD <= made + p.reach, N <= p.burst], n == N,
+                   [*here, WORD <= accrued + p.capacity, N <= p.burst], n == N,
                    [*by, facts.burst_at(N), q.grows(fit + 1, N, p.unit), facts.burst_at(fit + 1)])
 
     m, reference = Machine(), z3.Int("from")
-    made = p.made(m, reference)
-    after = p.rebase(m, WORD, made, NOW)
+    accrued = p.accrued(m, reference)
+    after = p.rebase(m, WORD, accrued, NOW)
     made_to = variables(m)[1]
     earlier = smaller(reference, p.horizon)
-    by = [*clock, *q.fits(earlier, p.speed), facts.made_at(NOW, made_to), facts.made_at(reference, made)]
+    by = [*clock, *q.fits(earlier, p.speed), facts.made_at(NOW, made_to), facts.made_at(reference, accrued)]
     prover.theorem("rebase: nothing wraps, never all ones", [*given, is_u64(reference), *m.facts],
                    z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
     for name, goal in rebased(p):
@@ -319,13 +319,13 @@ def verbs(facts):
 
     m, other = Machine(), Pace("next_")
     after, have, owe = p.carry_over(m, WORD, NOW, other)
-    made, then = variables(m)
+    accrued, then = variables(m)
     (had,), (owed,) = variables(m, "have_"), variables(m, "owe_")
-    names = "speed inverse unit reach burst horizon missing top whole_speed".split()
+    names = "speed inverse unit capacity burst horizon deficit top whole_speed".split()
     renamed = [(getattr(p, name), getattr(other, name)) for name in names]
-    by = [*clock, *q.fits(smaller(NOW, other.horizon), other.speed), facts.made_at(NOW, made),
-          facts.made.at(*renamed, (NOW, NOW), (MADE, then)), *q.fits(have, other.unit), *q.fits(owe, other.unit),
-          *q.fits(other.reach, p.unit), *q.fits(p.reach, other.unit),
+    by = [*clock, *q.fits(smaller(NOW, other.horizon), other.speed), facts.made_at(NOW, accrued),
+          facts.accrued.at(*renamed, (NOW, NOW), (MADE, then)), *q.fits(have, other.unit), *q.fits(owe, other.unit),
+          *q.fits(other.capacity, p.unit), *q.fits(p.capacity, other.unit),
           q.grows(z3.IntVal(1), p.unit, had), q.grows(z3.IntVal(1), p.unit, owed), q.grows(z3.IntVal(2), p.unit, owed)]
     prover.theorem("carry_over: nothing wraps, never all ones", [*given, *other.established(), *m.facts],
                    z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)

@@ -16,12 +16,12 @@ def from_quota(n, period, burst):
     return concrete(speed, unit, burst * unit)
 
 
-def concrete(speed, unit, reach):
+def concrete(speed, unit, capacity):
     pace = Pace()
-    horizon = min(((MAX_WORD - 2 * reach) << SPEED_BITS) // speed, U64)
+    horizon = min(((MAX_WORD - 2 * capacity) << SPEED_BITS) // speed, U64)
     values = {
-        "speed": speed, "unit": unit, "reach": reach, "burst": reach // unit,
-        "horizon": horizon, "inverse": min((1 << 124) // speed, U64), "missing": 0,
+        "speed": speed, "unit": unit, "capacity": capacity, "burst": capacity // unit,
+        "horizon": horizon, "inverse": min((1 << 124) // speed, U64), "deficit": 0,
         "top": horizon * speed >> SPEED_BITS, "whole_speed": speed >> SPEED_BITS,
     }
     for name, value in values.items():
@@ -38,15 +38,15 @@ def an_example(prover):
 
 
 def faults(prover):
-    word, made, reach, cost = z3.BitVecs("word made reach cost", 64)
+    word, accrued, capacity, cost = z3.BitVecs("word accrued capacity cost", 64)
     none = z3.Bool("n_is_0")
-    bits = (word, made, reach, cost, none)
+    bits = (word, accrued, capacity, cost, none)
     wide = lambda x: z3.ZeroExt(64, x)
     given = bits_given(*bits)
-    wrapping = z3.If(none, bit_step(*bits)[0], z3.ULE(word + cost, made + reach))
-    prover.refuted("fault: word + n * unit <= made + reach, in 64 bits that wrap", given,
+    wrapping = z3.If(none, bit_step(*bits)[0], z3.ULE(word + cost, accrued + capacity))
+    prover.refuted("fault: word + n * unit <= accrued + capacity, in 64 bits that wrap", given,
                    wrapping == specification(*bits)[0], products="bits")
-    strict = z3.ULT(word, made + (reach - cost))
+    strict = z3.ULT(word, accrued + (capacity - cost))
     prover.refuted("fault: < instead of <=", given, strict == specification(*bits)[0], products="bits")
     forgets = z3.If(none, word, word + cost)
     prover.refuted("fault: an idle bucket counts from its old word",
@@ -72,11 +72,11 @@ def missing_correction(prover):
 def rounded_up(prover):
     """If the base of an idle bucket is one unit above the clock, so that no permit is early by a
     fraction of it, the last permit of a burst is denied."""
-    pace, made, k = from_quota(13, 1000, 5), z3.Int("made"), z3.Int("k")
-    after = made + 1 + k * pace.unit
-    prover.refuted("fault: an idle bucket counts from made + 1, at 13 every 1000 ns",
-                   [is_u64(made), k >= 1, k < pace.burst], after <= made + pace.reach - pace.unit,
-                   show={"made": made, "denied after": k})
+    pace, accrued, k = from_quota(13, 1000, 5), z3.Int("accrued"), z3.Int("k")
+    after = accrued + 1 + k * pace.unit
+    prover.refuted("fault: an idle bucket counts from accrued + 1, at 13 every 1000 ns",
+                   [is_u64(accrued), k >= 1, k < pace.burst], after <= accrued + pace.capacity - pace.unit,
+                   show={"accrued": accrued, "denied after": k})
 
 
 def never_early(prover):
@@ -84,32 +84,32 @@ def never_early(prover):
     bound needs its unit."""
     n, period = 13, 1000
     pace = from_quota(n, period, 5)
-    dry, d, k, made_dry, made = z3.Ints("dry d k made_dry made")
+    dry, d, k, made_dry, accrued = z3.Ints("dry d k made_dry accrued")
     given = [dry >= 0, d >= 0, k >= 1, dry + d <= MIN_HORIZON, is_floor(made_dry, dry * pace.speed, ONE),
-             is_floor(made, (dry + d) * pace.speed, ONE), made_dry + k * pace.unit <= made]
+             is_floor(accrued, (dry + d) * pace.speed, ONE), made_dry + k * pace.unit <= accrued]
     prover.refuted("fault: no permit is early by any fraction, at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
 
 
 def no_horizon(prover):
     pace, m, now = from_quota(10, 1, 1), Machine(), z3.Int("now")
-    made = pace.made(m, now, clamped=False)
-    prover.refuted("fault: made without the horizon, at 10 a nanosecond", [is_u64(now), *m.facts],
-                   m.nothing_wraps(), show={"now": now, "made": made})
+    accrued = pace.accrued(m, now, clamped=False)
+    prover.refuted("fault: accrued without the horizon, at 10 a nanosecond", [is_u64(now), *m.facts],
+                   m.nothing_wraps(), show={"now": now, "accrued": accrued})
 
 
 def refund_below_the_clock(prover):
     pace = from_quota(13, 1000, 5)
-    word, made, n = z3.Ints("word made n")
+    word, accrued, n = z3.Ints("word accrued n")
     after = z3.If(word >= n * pace.unit, word - n * pace.unit, 0)
-    prover.refuted("fault: a refund that goes below the clock", [is_u64(word, made, n), made <= word], after >= made,
-                   show={"word": word, "made": made, "n": n, "next": after})
+    prover.refuted("fault: a refund that goes below the clock", [is_u64(word, accrued, n), accrued <= word], after >= accrued,
+                   show={"word": word, "accrued": accrued, "n": n, "next": after})
 
 
 def exact_rebase(prover):
-    """The fractions of a unit that the two clocks have made differ."""
+    """The fractions of a unit that the two clocks have accrued differ."""
     pace = from_quota(13, 1000, 5)
     after = MADE_TO + WORD - MADE_AT
     sooner = z3.Implies(after <= MADE_LATER + SLACK, WORD <= MADE_THEN + SLACK)
     prover.refuted("fault: a rebased word is due no fraction of a unit sooner",
-                   [*REBASED, MADE_LATER <= pace.top, SLACK <= pace.reach], sooner,
-                   show={"at": AT, "to": TO, "later": LATER, "word": WORD, "slack": SLACK})
+                   [*REBASED, MADE_LATER <= pace.top, SLACK <= pace.capacity], sooner,
+                   show={"at": AT, "to": TO, "later": LATER, "word": WORD, "headroom": SLACK})

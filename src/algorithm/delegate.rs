@@ -10,13 +10,13 @@ macro_rules! runs_on {
             }
 
             #[inline(always)]
-            fn short_step(
+            fn step_fast(
                 &self,
                 word: u64,
                 now: Tick,
                 n: u64,
             ) -> Option<Result<(u64, Granted), Denied>> {
-                $core!(self, core => core.short_step(word, now, n))
+                $core!(self, core => core.step_fast(word, now, n))
             }
 
             #[inline]

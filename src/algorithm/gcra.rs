@@ -96,12 +96,12 @@ impl Gcra {
     /// ```
     #[must_use]
     pub const fn uneven_tolerance(&self) -> Option<Duration> {
-        let excess = self.pace.excess();
-        if excess.is_multiple_of(self.pace.unit()) {
+        let tolerance = self.pace.tolerance();
+        if tolerance.is_multiple_of(self.pace.unit()) {
             None
         } else {
             // Such a tolerance comes from `from_interval`, whose unit is the nanosecond.
-            Some(Duration::from_nanos(excess))
+            Some(Duration::from_nanos(tolerance))
         }
     }
 

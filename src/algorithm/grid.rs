@@ -267,7 +267,7 @@ impl Meter for WindowMeter {
     const ONE_BY_ONE: bool = false;
 
     #[inline(always)]
-    fn made(&self, now: Tick) -> u64 {
+    fn accrued(&self, now: Tick) -> u64 {
         self.grid.place(now).index * self.step.get()
     }
 

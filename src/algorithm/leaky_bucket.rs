@@ -150,7 +150,7 @@ impl Shaped<'_> {
     }
 
     #[inline(always)]
-    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
+    fn step_fast(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
         Some(self.step(word, now, n))
     }
 
@@ -164,7 +164,7 @@ impl Shaped<'_> {
     /// told when to leave, and a newcomer with the same place would leave at the same tick.
     #[inline]
     fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
-        match self.at_once < self.pace.reach() {
+        match self.at_once < self.pace.capacity() {
             true => self.roll_back(word, now, granted),
             // No permit is delayed, so no caller waits.
             false => self.pace.undo(word, now, granted),
@@ -189,7 +189,7 @@ impl Shaped<'_> {
     /// now. It leaves after all permits before it, except the free ones.
     #[inline(always)]
     fn leaves(&self, n: u64, next: u64, now: Tick) -> Option<u64> {
-        if n == 0 || next.saturating_sub(self.pace.made(now)) <= self.at_once {
+        if n == 0 || next.saturating_sub(self.pace.accrued(now)) <= self.at_once {
             None
         } else {
             Some(next - self.at_once)
@@ -247,7 +247,7 @@ impl LeakyBucket {
                 let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
                 let served = self
                     .pace
-                    .made(Tick::from_nanos(patience))
+                    .accrued(Tick::from_nanos(patience))
                     .saturating_add(self.at_once);
                 let limit = served / self.pace.unit();
                 Denied::never(n, limit.min(n.saturating_sub(1)))

@@ -124,7 +124,7 @@ pub trait Algorithm {
     /// in the current window. A limiter calls this first, inlined. It runs all other steps out of
     /// line, which keeps the inlined code small. Keep the default if all steps cost the same.
     #[inline(always)]
-    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
+    fn step_fast(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
         Some(self.step(word, now, n))
     }
 
@@ -270,10 +270,10 @@ pub trait Reserve: GiveBack + Debt {
     -> Result<(u64, Granted), Denied>;
 
     /// Takes `n` permits that are available now, if the short path suffices: see
-    /// [`short_step`](Algorithm::short_step). Keep the default.
+    /// [`step_fast`](Algorithm::step_fast). Keep the default.
     #[inline(always)]
-    fn reserve_now(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
-        let (next, granted) = self.short_step(word, now, n)?.ok()?;
+    fn reserve_fast(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
+        let (next, granted) = self.step_fast(word, now, n)?.ok()?;
         granted.is_ready().then_some((next, granted))
     }
 

@@ -282,8 +282,8 @@ mod tests {
                 let now = Tick::from_nanos(nanos);
                 let took = algorithm.step(word, now, 1 + nanos % 3);
                 assert_eq!(same.step(word, now, 1 + nanos % 3), took, "{algorithm}");
-                let short = same.short_step(word, now, 2);
-                assert_eq!(short, algorithm.short_step(word, now, 2), "{algorithm}");
+                let short = same.step_fast(word, now, 2);
+                assert_eq!(short, algorithm.step_fast(word, now, 2), "{algorithm}");
                 let due = algorithm.due(word, now, 2);
                 assert_eq!(same.due(word, now, 2), due, "{algorithm}");
                 word = took.map_or(word, |(next, _)| next);

@@ -139,7 +139,7 @@ impl<A: Split, F: Fn(u64, &Granted) -> bool> Op<A> for AcquireIf<F> {
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
         Some(
-            match algorithm.short_step(current.word, current.now, self.n)? {
+            match algorithm.step_fast(current.word, current.now, self.n)? {
                 Ok((next, granted)) if (self.accepts)(next, &granted) => Ok((next, granted)),
                 _ => Err(Refused(current.word)),
             },

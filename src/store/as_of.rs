@@ -43,7 +43,7 @@ impl<A: Algorithm> Op<A> for TakeAsOf {
         match algorithm.step(current.word, at, self.n) {
             Ok((next, granted)) => {
                 let granted = granted.with_words(current.word, next);
-                Ok((next, current.made(granted)))
+                Ok((next, current.stamped(granted)))
             }
             Err(denied) => Err(denied.earlier(at.saturating_since(current.now))),
         }

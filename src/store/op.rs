@@ -56,7 +56,7 @@ impl Current {
     }
 
     #[inline(always)]
-    pub(super) fn made(&self, granted: Granted) -> Granted {
+    pub(super) fn stamped(&self, granted: Granted) -> Granted {
         match self.source {
             Some(source) => granted.with_source(source),
             None => granted,

@@ -23,13 +23,13 @@ impl<A: Algorithm> Op<A> for Acquire {
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
         let (next, granted) = algorithm.step(current.word, current.now, self.n)?;
-        Ok((next, current.made(granted)))
+        Ok((next, current.stamped(granted)))
     }
 
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
-        let step = algorithm.short_step(current.word, current.now, self.n)?;
-        Some(step.map(|(next, granted)| (next, current.made(granted))))
+        let step = algorithm.step_fast(current.word, current.now, self.n)?;
+        Some(step.map(|(next, granted)| (next, current.stamped(granted))))
     }
 
     /// Returns whether `n` is 0. This is known before the step runs, and for one permit at compile
@@ -63,7 +63,7 @@ impl<A: Algorithm> Op<A> for Check {
 
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
-        let step = algorithm.short_step(current.word, current.now, self.n)?;
+        let step = algorithm.step_fast(current.word, current.now, self.n)?;
         Some(step.map(|_| (current.word, ())))
     }
 
@@ -123,7 +123,7 @@ impl<A: Reserve> Op<A> for ReserveUntil {
                 let wait = granted.due().saturating_since(current.now);
                 Err(Denied::later(self.n, wait))
             }
-            Ok((next, granted)) => Ok((next, current.made(granted))),
+            Ok((next, granted)) => Ok((next, current.stamped(granted))),
             Err(Denied::Never { .. }) if current.now > self.now => {
                 Err(self.too_late_now(algorithm, current))
             }
@@ -133,8 +133,8 @@ impl<A: Reserve> Op<A> for ReserveUntil {
 
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
-        let (next, granted) = algorithm.reserve_now(current.word, current.now, self.n)?;
-        Some(Ok((next, current.made(granted))))
+        let (next, granted) = algorithm.reserve_fast(current.word, current.now, self.n)?;
+        Some(Ok((next, current.stamped(granted))))
     }
 
     #[inline(always)]
@@ -163,7 +163,7 @@ impl<A: Algorithm> Op<A> for TakeUpTo {
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
         let (next, granted) = algorithm.take_up_to(current.word, current.now, self.n);
-        Ok((next, current.made(granted)))
+        Ok((next, current.stamped(granted)))
     }
 
     #[inline]
@@ -190,15 +190,15 @@ impl<A: Algorithm> Op<A> for TakeSome {
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
         algorithm.step(current.word, current.now, 1)?;
         let (next, granted) = algorithm.take_up_to(current.word, current.now, self.n);
-        Ok((next, current.made(granted)))
+        Ok((next, current.stamped(granted)))
     }
 
     /// Tries to take all `n`, which usually succeeds.
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
-        let all = algorithm.short_step(current.word, current.now, self.n)?;
+        let all = algorithm.step_fast(current.word, current.now, self.n)?;
         let (next, granted) = all.ok()?;
-        Some(Ok((next, current.made(granted))))
+        Some(Ok((next, current.stamped(granted))))
     }
 }
 

@@ -107,7 +107,7 @@ impl<S: Store> View<S> {
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn denial(&self) -> Option<Denied> {
-        self.look(|algorithm, word, now| algorithm.short_step(word, now, 1)?.err())
+        self.look(|algorithm, word, now| algorithm.step_fast(word, now, 1)?.err())
     }
 
     /// Takes up to `n` permits, but at least one. `n` is not 0.

@@ -206,7 +206,7 @@ impl<W: WindowCount> Algorithm for Counting<'_, W> {
     }
 
     #[inline(always)]
-    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
+    fn step_fast(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
         Some(self.decide(word, self.0.see_fast(word, now)?, now, n))
     }
 

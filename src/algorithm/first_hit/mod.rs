@@ -57,7 +57,7 @@ pub(super) struct FirstHit {
     /// The last tick. Later ticks count as this one.
     horizon: u64,
     /// How many permits a new limiter lacks.
-    missing: u64,
+    deficit: u64,
 }
 
 impl FirstHit {
@@ -113,7 +113,7 @@ impl FirstHit {
             period,
             back,
             horizon: if last < u64::MAX { last } else { u64::MAX - 1 },
-            missing: limit.get().saturating_sub(initial),
+            deficit: limit.get().saturating_sub(initial),
         })
     }
 
@@ -129,7 +129,7 @@ impl FirstHit {
     /// Returns whether a constructor could have made this period.
     fn fits(&self) -> bool {
         let period = self.period.period();
-        let Some(initial) = self.limit.get().checked_sub(self.missing) else {
+        let Some(initial) = self.limit.get().checked_sub(self.deficit) else {
             return false;
         };
         period.get() <= MIN_HORIZON_NS
@@ -160,4 +160,4 @@ impl FirstHit {
     }
 }
 
-settings!(FirstHit, 11, if FirstHit::fits; limit most quantum bits shift period back horizon missing);
+settings!(FirstHit, 11, if FirstHit::fits; limit most quantum bits shift period back horizon deficit);

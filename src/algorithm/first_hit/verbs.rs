@@ -11,11 +11,11 @@ use crate::outcome::Granted;
 impl FirstHit {
     /// Returns how many whole parts have passed, and the same number rounded up.
     #[inline(always)]
-    fn made(&self, now: Tick) -> (u64, u64) {
-        let (made, rest) = self
+    fn accrued(&self, now: Tick) -> (u64, u64) {
+        let (accrued, rest) = self
             .period
             .divide(now.as_nanos().min(self.horizon), self.shift);
-        (made, made + u64::from(rest > 0))
+        (accrued, accrued + u64::from(rest > 0))
     }
 
     /// Returns the word brought forward to `now`: periods that are over have refilled their
@@ -47,10 +47,10 @@ impl FirstHit {
     #[cold]
     #[inline(never)]
     fn turned(&self, word: u64, now: Tick) -> u64 {
-        let (made, start) = self.made(now);
+        let (accrued, start) = self.accrued(now);
         let (mut end, mut taken) = (word >> self.bits, word & self.most);
-        if made >= end {
-            let ends = 1 + ((made - end) >> self.shift);
+        if accrued >= end {
+            let ends = 1 + ((accrued - end) >> self.shift);
             taken = taken.saturating_sub(self.back.get().saturating_mul(ends));
             end += ends << self.shift;
         }
@@ -228,9 +228,9 @@ impl WindowCount for FirstHit {
 
     #[inline]
     fn initial_word(&self, now: Tick) -> u64 {
-        match self.missing {
+        match self.deficit {
             0 => 0,
-            missing => self.word(self.settled(0, now) >> self.bits, missing),
+            deficit => self.word(self.settled(0, now) >> self.bits, deficit),
         }
     }
 
@@ -242,8 +242,8 @@ impl WindowCount for FirstHit {
         } else if seen.count == 0 && !self.is_ahead(word, from) {
             0
         } else {
-            let ((made, _), (_, start)) = (self.made(from), self.made(to));
-            let end = start.saturating_add((seen.word >> self.bits) - made);
+            let ((accrued, _), (_, start)) = (self.accrued(from), self.accrued(to));
+            let end = start.saturating_add((seen.word >> self.bits) - accrued);
             let end = end.min((u64::MAX >> self.bits) - 1);
             self.word(end, seen.count)
         }

@@ -15,7 +15,7 @@ pub(crate) trait Meter {
     const ONE_BY_ONE: bool;
 
     /// Returns how many units have accrued by `now`, or by the horizon if `now` is later.
-    fn made(&self, now: Tick) -> u64;
+    fn accrued(&self, now: Tick) -> u64;
 
     /// Returns the first tick at which this many units have accrued, as if there were no horizon.
     fn tick_of(&self, units: u64) -> u64;
@@ -51,7 +51,7 @@ impl Meter for Steady {
     const ONE_BY_ONE: bool = true;
 
     #[inline(always)]
-    fn made(&self, now: Tick) -> u64 {
+    fn accrued(&self, now: Tick) -> u64 {
         scale(now.as_nanos().min(self.horizon), self.speed.get())
     }
 

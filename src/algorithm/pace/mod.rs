@@ -9,18 +9,19 @@
 //! └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A bucket counts in units of its own. `speed / 2^60` units accrue per nanosecond, and `made(now)`
-//! have accrued by now. One permit is `unit` units, and a full bucket is `reach` units. The bucket
-//! lacks `word - made(now)` units; comments call this the distance of the word *above the clock*.
-//! GCRA calls the word the theoretical arrival time.
+//! A bucket counts in units of its own. `speed / 2^60` units accrue per nanosecond, and
+//! `accrued(now)` have accrued by now. One permit is `unit` units, and a full bucket is `capacity`
+//! units. The bucket lacks `word - accrued(now)` units; comments call this the distance of the word
+//! *above the clock*. GCRA calls the word the theoretical arrival time.
 //!
 //! The [`Meter`] decides how units accrue: steadily ([`Steady`]), as below, or many at once
 //! ([`WindowMeter`](super::grid::WindowMeter)).
 //!
 //! ```text
-//! made(now) = floor(min(now, horizon) * speed / 2^60)
-//! base      = max(word, made)
-//! admitted iff n <= burst and word <= made + reach - n * unit;  the word becomes base + n * unit
+//! accrued(now) = floor(min(now, horizon) * speed / 2^60)
+//! base         = max(word, accrued)
+//! admitted iff n <= burst and word <= accrued + capacity - n * unit
+//!              the word becomes base + n * unit
 //! ```
 //!
 //! # Why it is exact
@@ -33,20 +34,20 @@
 //!   covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If the
 //!   burst does not fit the word in these units, but fits in coarser ones, the next case applies.
 //! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
-//!   `speed = 2^60 * unit * n / period`, rounded down. `made` then loses a fraction of a unit. An
-//!   idle bucket counts from `made`, so this fraction counts as time that is still to come: a
+//!   `speed = 2^60 * unit * n / period`, rounded down. `accrued` then loses a fraction of a unit.
+//!   An idle bucket counts from `accrued`, so this fraction counts as time that is still to come: a
 //!   permit may be less than one unit early, and an interval of `d` grants what the rate allows in
 //!   `d` and one unit more. In return the bucket is a whole number of permits at the tick at which
 //!   it is first used: it grants its burst in any split. The rounding of the speed delays permits
-//!   by about 0.35 ns after 50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is
-//!   due more than one nanosecond late, and nothing accumulates from one permit to the next.
+//!   by about 0.35 ns after 50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is due
+//!   more than one nanosecond late, and nothing accumulates from one permit to the next.
 //!
-//! A word that moves to another quota or clock counts from the `made` of the new one. So each such
-//! move within an interval adds one unit to the bound.
+//! A word that moves to another quota or clock counts from the `accrued` of the new one. So each
+//! such move within an interval adds one unit to the bound.
 //!
 //! # Why nothing wraps
 //!
-//! `horizon` is the last tick at which `made + 2 * reach` fits the word, so a full burst
+//! `horizon` is the last tick at which `accrued + 2 * capacity` fits the word, so a full burst
 //! and a burst of debt always fit. The horizon is at least 50 years; otherwise the quota is
 //! refused. Later ticks count as the horizon: nothing more is refilled. `scripts/prove` proves this
 //! section and the one before it for all words, ticks and quotas.
@@ -83,11 +84,11 @@ pub(crate) struct Pace<M = Steady> {
     /// Units per permit.
     unit: NonZeroU64,
     /// Units in a full bucket.
-    reach: u64,
-    /// The most permits at once: `reach / unit`.
+    capacity: u64,
+    /// The most permits at once: `capacity / unit`.
     burst: NonZeroU64,
     /// How many permits a new limiter lacks.
-    missing: u64,
+    deficit: u64,
 }
 
 impl Pace {
@@ -136,7 +137,7 @@ impl Pace {
         interval: Duration,
         tolerance: Duration,
     ) -> Result<Self, QuotaError> {
-        let (unit, excess) = (interval.as_nanos(), tolerance.as_nanos());
+        let (unit, tolerance_ns) = (interval.as_nanos(), tolerance.as_nanos());
         if unit == 0 {
             return Err(QuotaError::ZeroInterval);
         }
@@ -145,14 +146,14 @@ impl Pace {
         }
         let max_reach = (MAX_WORD - MIN_HORIZON_NS) as u128 / 2;
         let max_reach = min(max_reach, MAX_BURST as u128 * unit + (unit - 1));
-        // The subtraction cannot wrap: the interval is at most a year, and a reach of a year always
-        // fits.
+        // The subtraction cannot wrap: the interval is at most a year, and a capacity of a year
+        // always fits.
         let max = max_reach - unit;
-        if excess > max {
+        if tolerance_ns > max {
             let max = Duration::from_nanos(max as u64);
             return Err(QuotaError::ToleranceTooLong { tolerance, max });
         }
-        match Self::reaching(1 << SPEED_BITS, unit as u64, (unit + excess) as u64) {
+        match Self::of_capacity(1 << SPEED_BITS, unit as u64, (unit + tolerance_ns) as u64) {
             Some(pace) => Ok(pace),
             None => Err(QuotaError::ZeroInterval),
         }
@@ -164,28 +165,28 @@ impl Pace {
             // Unreachable, but it tells the compiler that the unit is not 0.
             return Err(0);
         }
-        let made = scale(MIN_HORIZON_NS, speed);
-        let max = (MAX_WORD - made) / 2 / unit;
+        let accrued = scale(MIN_HORIZON_NS, speed);
+        let max = (MAX_WORD - accrued) / 2 / unit;
         let max = if max > MAX_BURST { MAX_BURST } else { max };
         if burst > max {
             return Err(max);
         }
-        match Self::reaching(speed, unit, burst * unit) {
+        match Self::of_capacity(speed, unit, burst * unit) {
             Some(pace) => Ok(pace),
             None => Err(0),
         }
     }
 
-    /// Returns the pace with this reach. The caller ensures that it fits. Returns `None` if the
-    /// unit is 0 or above the reach.
-    const fn reaching(speed: u64, unit: u64, reach: u64) -> Option<Self> {
+    /// Returns the pace with this capacity. The caller ensures that it fits. Returns `None` if the
+    /// unit is 0 or above the capacity.
+    const fn of_capacity(speed: u64, unit: u64, capacity: u64) -> Option<Self> {
         let (Some(unit), Some(speed)) = (NonZeroU64::new(unit), NonZeroU64::new(speed)) else {
             return None;
         };
-        let Some(burst) = NonZeroU64::new(reach / unit.get()) else {
+        let Some(burst) = NonZeroU64::new(capacity / unit.get()) else {
             return None;
         };
-        let room = MAX_WORD - 2 * reach;
+        let room = MAX_WORD - 2 * capacity;
         let horizon = ((room as u128) << SPEED_BITS) / speed.get() as u128;
         let inverse = (1_u128 << (64 + SPEED_BITS)) / speed.get() as u128;
         Some(Self {
@@ -195,37 +196,37 @@ impl Pace {
                 horizon: min(horizon, u64::MAX as u128) as u64,
             },
             unit,
-            reach,
+            capacity,
             burst,
-            missing: 0,
+            deficit: 0,
         })
     }
 
     /// Returns whether a constructor could have made this pace.
     fn fits(&self) -> bool {
-        let (unit, reach) = (self.unit.get(), self.reach);
+        let (unit, capacity) = (self.unit.get(), self.capacity);
         // A unit is a nanosecond or less.
         let is_usual = self.meter.speed.get() >> SPEED_BITS > 0;
-        if !is_usual || reach > MAX_WORD / 2 || self.missing > self.burst() {
+        if !is_usual || capacity > MAX_WORD / 2 || self.deficit > self.burst() {
             return false;
         }
-        let made = Self::reaching(self.meter.speed.get(), unit, reach);
+        let built = Self::of_capacity(self.meter.speed.get(), unit, capacity);
         let whole = Self {
-            missing: 0,
+            deficit: 0,
             ..*self
         };
-        made == Some(whole)
+        built == Some(whole)
     }
 
     const fn starting_with(self, initial: u64) -> Self {
         Self {
-            missing: self.burst.get() - initial,
+            deficit: self.burst.get() - initial,
             ..self
         }
     }
 
-    /// Returns the units per permit if `made` can lose a fraction of a unit, or `None` if the pace
-    /// is exact.
+    /// Returns the units per permit if `accrued` can lose a fraction of a unit, or `None` if the
+    /// pace is exact.
     pub(super) const fn inexact_unit(&self) -> Option<NonZeroU64> {
         match self.meter.speed.get() % (1 << SPEED_BITS) {
             0 => None,
@@ -240,9 +241,9 @@ impl<M: Copy> Pace<M> {
         Self {
             meter,
             unit: NonZeroU64::MIN,
-            reach: burst.get(),
+            capacity: burst.get(),
             burst,
-            missing: burst.get().saturating_sub(initial),
+            deficit: burst.get().saturating_sub(initial),
         }
     }
 
@@ -260,9 +261,9 @@ impl Pace<WindowMeter> {
     /// Returns whether a constructor could have made this pace.
     fn fits_windows(&self) -> bool {
         let all = u128::from(self.meter.windows()) * u128::from(self.meter.step.get());
-        let twice = 2 * u128::from(self.reach);
-        self.reach / self.unit == self.burst.get()
-            && self.missing <= self.burst()
+        let twice = 2 * u128::from(self.capacity);
+        self.capacity / self.unit == self.burst.get()
+            && self.deficit <= self.burst()
             && all + twice <= MAX_WORD.into()
     }
 }
@@ -278,13 +279,13 @@ impl<M> Pace<M> {
     }
 
     /// Returns the units of a full bucket.
-    pub(super) const fn reach(&self) -> u64 {
-        self.reach
+    pub(super) const fn capacity(&self) -> u64 {
+        self.capacity
     }
 
     /// Returns the units of a full bucket beyond its first permit.
-    pub(super) const fn excess(&self) -> u64 {
-        self.reach - self.unit.get()
+    pub(super) const fn tolerance(&self) -> u64 {
+        self.capacity - self.unit.get()
     }
 }
 
@@ -299,8 +300,8 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 7, if Self::fits; meter unit reach burst missing);
-settings!(Pace<WindowMeter>, 10, if Self::fits_windows; meter unit reach burst missing);
+settings!(Pace<Steady>, 7, if Self::fits; meter unit capacity burst deficit);
+settings!(Pace<WindowMeter>, 10, if Self::fits_windows; meter unit capacity burst deficit);
 
 #[cfg(test)]
 mod tests {
@@ -308,14 +309,14 @@ mod tests {
     use crate::clock::Tick;
 
     /// Returns a pace whose fields are consistent, as those of a forged snapshot can be.
-    fn forged(speed: u64, unit: u64, reach: u64) -> Pace {
-        Pace::<Steady>::reaching(speed, unit, reach).expect("a unit and a reach")
+    fn forged(speed: u64, unit: u64, capacity: u64) -> Pace {
+        Pace::<Steady>::of_capacity(speed, unit, capacity).expect("a unit and a capacity")
     }
 
     #[test]
     fn pace_is_sound_only_if_a_constructor_can_make_it() {
-        let made = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
-        assert!(made.fits());
+        let built = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
+        assert!(built.fits());
         for initial in [0, 1, 3] {
             let quota = Quota::per_second(7).burst(3).initial(initial);
             assert!(
@@ -323,9 +324,9 @@ mod tests {
                 "{initial}"
             );
         }
-        let missing = 4;
+        let deficit = 4;
         assert!(
-            !Pace { missing, ..made }.fits(),
+            !Pace { deficit, ..built }.fits(),
             "a new bucket must not lack more than a burst"
         );
         assert!(forged(1 << SPEED_BITS, 9, 27).fits());
@@ -333,9 +334,9 @@ mod tests {
             !forged((1 << SPEED_BITS) - 1, 9, 27).fits(),
             "a unit must not exceed a nanosecond"
         );
-        let reach = MAX_WORD / 2 + 1;
+        let capacity = MAX_WORD / 2 + 1;
         assert!(
-            !Pace { reach, ..made }.fits(),
+            !Pace { capacity, ..built }.fits(),
             "must not have more units than a word holds"
         );
     }

@@ -5,18 +5,19 @@
 //! callers in the order in which they came, and no list of them is needed:
 //!
 //! ```text
-//!      made(now)              made(now) + reach                                 word
+//!     accrued(now)         accrued(now) + capacity                             word
 //! ─────────┼───── granted, due ───────┼── due soon ──┬── due later ──┬── due last ─┤
-//!          └────────── reach ─────────┘            mark            mark          mark
+//!          └──────── capacity ─────────┘            mark            mark          mark
 //! ```
 //!
 //! # Why the bound holds
 //!
 //! Each permit has a place of its own in the word, `unit` units long. The places of one reservation
-//! are adjacent and span at most `reach`. The reservation is due at the first tick `t` at which
-//! `made(t) + reach` reaches the top of its highest place, so all of its places lie between
-//! `made(t)` and `made(t) + reach`. The permits that become due in `[a, b]` therefore have places
-//! between `made(a)` and `made(b) + reach`, and these hold `burst + rate * (b - a)` permits.
+//! are adjacent and span at most `capacity`. The reservation is due at the first tick `t` at which
+//! `accrued(t) + capacity` reaches the top of its highest place, so all of its places lie between
+//! `accrued(t)` and `accrued(t) + capacity`. The permits that become due in `[a, b]` therefore have
+//! places between `accrued(a)` and `accrued(b) + capacity`, and these hold `burst + rate * (b - a)`
+//! permits.
 //!
 //! # What a cancellation gives back
 //!
@@ -47,9 +48,9 @@ impl<M: Meter + PartialEq> Pace<M> {
         if n > self.burst.get() {
             return Err(Denied::never(n, self.burst.get()));
         }
-        let made = self.made(now);
-        if word <= made + self.slack(n) {
-            return Ok(self.granted_at(word, made, now, n));
+        let accrued = self.accrued(now);
+        if word <= accrued + self.headroom(n) {
+            return Ok(self.granted_at(word, accrued, now, n));
         }
         self.reserve_later(word, now, n, latest)
     }
@@ -62,7 +63,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         n: u64,
         latest: Tick,
     ) -> Result<(u64, Granted), Denied> {
-        let due = self.meter.tick_of(word.saturating_sub(self.slack(n)));
+        let due = self.meter.tick_of(word.saturating_sub(self.headroom(n)));
         if due > self.meter.horizon() {
             return Err(Denied::stuck(n));
         }
@@ -70,33 +71,33 @@ impl<M: Meter + PartialEq> Pace<M> {
         if due > latest {
             return Err(Denied::later(n, due.saturating_since(latest)));
         }
-        let (next, granted) = self.granted_at(word, self.made(due), now, n);
+        let (next, granted) = self.granted_at(word, self.accrued(due), now, n);
         Ok((next, granted.with_ready_at(due)))
     }
 
-    /// Returns the next word, and the grant of permits that are available once `made` units have
+    /// Returns the next word, and the grant of permits that are available once `accrued` units have
     /// accrued.
     #[inline(always)]
-    fn granted_at(&self, word: u64, made: u64, now: Tick, n: u64) -> (u64, Granted) {
+    fn granted_at(&self, word: u64, accrued: u64, now: Tick, n: u64) -> (u64, Granted) {
         let next = if n == 0 {
             word
         } else {
-            word.max(made) + n * self.unit.get()
+            word.max(accrued) + n * self.unit.get()
         };
-        (next, self.granted(next, made, now, n))
+        (next, self.granted(next, accrued, now, n))
     }
 
     /// Returns how many permits are taken but not yet due, rounded up.
     #[inline]
     pub(crate) fn waiting(&self, word: u64, now: Tick) -> u64 {
-        self.waiting_of(self.reach, word, now)
+        self.waiting_of(self.capacity, word, now)
     }
 
     /// Counts as [`waiting`](Self::waiting) does, where a permit is due once it is at most
     /// `at_once` units above the clock.
     #[inline]
     pub(crate) fn waiting_of(&self, at_once: u64, word: u64, now: Tick) -> u64 {
-        let due = self.made(now).saturating_add(at_once.min(self.reach));
+        let due = self.accrued(now).saturating_add(at_once.min(self.capacity));
         word.saturating_sub(due).div_ceil(self.unit.get())
     }
 
@@ -116,7 +117,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         granted: &Granted,
         n: u64,
     ) -> (u64, Granted, u64) {
-        self.cancel_of(self.reach, word, now, granted, n)
+        self.cancel_of(self.capacity, word, now, granted, n)
     }
 
     /// Gives back a grant that no caller used, but nothing while a caller waits behind it.
@@ -136,24 +137,24 @@ impl<M: Meter + PartialEq> Pace<M> {
         granted: &Granted,
         n: u64,
     ) -> (u64, Granted, u64) {
-        let at_once = at_once.min(self.reach);
+        let at_once = at_once.min(self.capacity);
         // The caller's tick may be older than the grant's. Use the later one.
         let now = now.max(granted.at());
-        let made = self.made(now);
+        let accrued = self.accrued(now);
         let n = n.min(granted.n());
         let kept = granted.again().with_n(granted.n() - n);
         let is_last = word == granted.mark();
-        let someone_waits = word > made.saturating_add(at_once);
+        let someone_waits = word > accrued.saturating_add(at_once);
         // A reset, or an `undo` of a reservation that was still waiting, has lowered the word.
         // Other reservations may have the places of this one now.
-        let waited = granted.mark() > made.saturating_add(at_once);
+        let waited = granted.mark() > accrued.saturating_add(at_once);
         let is_gone = waited && word < granted.mark();
         if is_gone || someone_waits && !can_leave_the_line(is_last) {
             return (word, kept, 0);
         }
         let units = n.saturating_mul(self.unit.get());
-        let ahead = granted.mark().saturating_sub(made);
-        let (next, back) = self.give_back(word, made, units.min(ahead));
+        let ahead = granted.mark().saturating_sub(accrued);
+        let (next, back) = self.give_back(word, accrued, units.min(ahead));
         if !(someone_waits && is_last) {
             return (next, kept, back);
         }

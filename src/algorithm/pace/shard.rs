@@ -15,12 +15,12 @@ impl<M: Meter + Copy> Pace<M> {
     /// in a permit of the whole limit. Returns `None` if the sum over all shards does not fit 64
     /// bits.
     pub(in crate::algorithm) fn per_shard(&self, parts: u64) -> Option<(Self, u64)> {
-        self.reach.checked_mul(parts)?;
+        self.capacity.checked_mul(parts)?;
         let permit = self.unit.get().checked_mul(parts)?;
         let part = Self {
             unit: NonZeroU64::MIN,
-            burst: NonZeroU64::new(self.reach)?,
-            missing: self.missing * self.unit.get(),
+            burst: NonZeroU64::new(self.capacity)?,
+            deficit: self.deficit * self.unit.get(),
             ..*self
         };
         (parts > 0).then_some((part, permit))
@@ -34,37 +34,37 @@ impl<M: Meter + Copy> Pace<M> {
         n: u64,
     ) -> Option<Tick> {
         let n = n.saturating_mul(self.unit.get());
-        let now_made = self.meter.made(now);
-        let mut made = now_made;
+        let now_accrued = self.meter.accrued(now);
+        let mut accrued = now_accrued;
         loop {
-            // The units available at `made`, how many words are filling, and how soon the first
+            // The units available at `accrued`, how many words are filling, and how soon the first
             // word leaves debt.
             let (mut have, mut filling, mut in_debt_for) = (0_u64, 0_u64, u64::MAX);
             for word in words {
-                let lack = word.saturating_sub(made);
-                have = have.saturating_add(self.reach.saturating_sub(lack));
-                match lack.checked_sub(self.reach) {
+                let lack = word.saturating_sub(accrued);
+                have = have.saturating_add(self.capacity.saturating_sub(lack));
+                match lack.checked_sub(self.capacity) {
                     Some(debt) if debt > 0 => in_debt_for = in_debt_for.min(debt),
                     _ => filling += u64::from(lack > 0),
                 }
             }
-            let missing = n.saturating_sub(have);
-            if missing == 0 {
+            let deficit = n.saturating_sub(have);
+            if deficit == 0 {
                 break;
             }
             // A word may become full before that. Then the other words must supply the rest, which
             // the next round computes.
             let until = match filling {
                 0 => in_debt_for,
-                filling => missing.div_ceil(filling).min(in_debt_for),
+                filling => deficit.div_ceil(filling).min(in_debt_for),
             };
-            match made.checked_add(until) {
-                Some(then) => made = then,
+            match accrued.checked_add(until) {
+                Some(then) => accrued = then,
                 None => return None,
             }
         }
-        let due = self.meter.tick_of(made);
-        if made == now_made {
+        let due = self.meter.tick_of(accrued);
+        if accrued == now_accrued {
             return Some(now);
         }
         (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))

@@ -11,15 +11,15 @@ use crate::outcome::{Charged, Denied, Granted};
 impl<M: Meter + PartialEq> Pace<M> {
     /// Returns how many units have accrued by `now`.
     #[inline(always)]
-    pub(crate) fn made(&self, now: Tick) -> u64 {
-        self.meter.made(now)
+    pub(crate) fn accrued(&self, now: Tick) -> u64 {
+        self.meter.accrued(now)
     }
 
     /// Returns the largest distance of the word above the clock at which `n` permits are granted.
     /// `n` is at most a burst.
     #[inline]
-    pub(super) fn slack(&self, n: u64) -> u64 {
-        self.reach - n * self.unit.get()
+    pub(super) fn headroom(&self, n: u64) -> u64 {
+        self.capacity - n * self.unit.get()
     }
 
     #[inline(always)]
@@ -27,22 +27,22 @@ impl<M: Meter + PartialEq> Pace<M> {
         if n > self.burst.get() {
             return Err(Denied::never(n, self.burst.get()));
         }
-        let made = self.made(now);
-        let slack = self.slack(n);
-        if word > made + slack {
-            return Err(self.denied(word - slack, now, n));
+        let accrued = self.accrued(now);
+        let headroom = self.headroom(n);
+        if word > accrued + headroom {
+            return Err(self.denied(word - headroom, now, n));
         }
         let next = if n == 0 {
             word
         } else {
-            word.max(made) + n * self.unit.get()
+            word.max(accrued) + n * self.unit.get()
         };
-        Ok((next, self.granted(next, made, now, n)))
+        Ok((next, self.granted(next, accrued, now, n)))
     }
 
     /// Runs the step: every step is short.
     #[inline(always)]
-    pub(crate) fn short_step(
+    pub(crate) fn step_fast(
         &self,
         word: u64,
         now: Tick,
@@ -53,26 +53,26 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     #[inline]
     pub(crate) fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
-        let made = self.made(now);
-        let n = n.min(self.room(word, made) / self.unit.get());
+        let accrued = self.accrued(now);
+        let n = n.min(self.room(word, accrued) / self.unit.get());
         let next = if n == 0 {
             word
         } else {
-            word.max(made) + n * self.unit.get()
+            word.max(accrued) + n * self.unit.get()
         };
-        (next, self.granted(next, made, now, n))
+        (next, self.granted(next, accrued, now, n))
     }
 
     /// Returns the units that are available.
     #[inline]
-    fn room(&self, word: u64, made: u64) -> u64 {
-        self.reach.saturating_sub(word.saturating_sub(made))
+    fn room(&self, word: u64, accrued: u64) -> u64 {
+        self.capacity.saturating_sub(word.saturating_sub(accrued))
     }
 
     #[inline(always)]
-    pub(super) fn granted(&self, next: u64, made: u64, now: Tick, n: u64) -> Granted {
+    pub(super) fn granted(&self, next: u64, accrued: u64, now: Tick, n: u64) -> Granted {
         let granted = Granted::new(n, now)
-            .with_room(self.room(next, made), self.unit)
+            .with_room(self.room(next, accrued), self.unit)
             .with_mark(next);
         self.meter.resets(granted, next)
     }
@@ -90,12 +90,12 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     #[inline]
     pub(crate) fn available(&self, word: u64, now: Tick) -> u64 {
-        self.room(word, self.made(now)) / self.unit.get()
+        self.room(word, self.accrued(now)) / self.unit.get()
     }
 
     #[inline]
     pub(crate) fn is_idle(&self, word: u64, now: Tick) -> bool {
-        word <= self.made(now)
+        word <= self.accrued(now)
     }
 
     /// Returns the tick at which as many units have accrued as the word says.
@@ -115,10 +115,10 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     #[inline]
     pub(crate) fn initial_word(&self, now: Tick) -> u64 {
-        if self.missing == 0 {
+        if self.deficit == 0 {
             0
         } else {
-            self.made(now) + self.missing * self.unit.get()
+            self.accrued(now) + self.deficit * self.unit.get()
         }
     }
 
@@ -127,15 +127,15 @@ impl<M: Meter + PartialEq> Pace<M> {
         if n > self.burst.get() {
             return None;
         }
-        let due = self.meter.tick_of(word.saturating_sub(self.slack(n)));
+        let due = self.meter.tick_of(word.saturating_sub(self.headroom(n)));
         (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 
-    /// Lowers the word by `units`, but not below that of a bucket that is full at `made`. Returns
-    /// the next word, and how many permits were returned, rounded up.
+    /// Lowers the word by `units`, but not below that of a bucket that is full at `accrued`.
+    /// Returns the next word, and how many permits were returned, rounded up.
     #[inline]
-    pub(super) fn give_back(&self, word: u64, made: u64, units: u64) -> (u64, u64) {
-        let units = units.min(word.saturating_sub(made));
+    pub(super) fn give_back(&self, word: u64, accrued: u64, units: u64) -> (u64, u64) {
+        let units = units.min(word.saturating_sub(accrued));
         (word - units, units.div_ceil(self.unit.get()))
     }
 
@@ -143,25 +143,25 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// from `mark - n * unit` to `mark`, and the part below the clock is refilled already.
     #[inline]
     pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
-        let made = self.made(now);
+        let accrued = self.accrued(now);
         let units = granted.n().saturating_mul(self.unit.get());
-        let ahead = granted.mark().saturating_sub(made);
-        self.give_back(word, made, units.min(ahead))
+        let ahead = granted.mark().saturating_sub(accrued);
+        self.give_back(word, accrued, units.min(ahead))
     }
 
     #[inline]
     pub(crate) fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
         let units = n.saturating_mul(self.unit.get());
-        self.give_back(word, self.made(now), units)
+        self.give_back(word, self.accrued(now), units)
     }
 
     #[inline]
     pub(crate) fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
-        let made = self.made(now);
+        let accrued = self.accrued(now);
         let (next, n) = if n == 0 {
             (word, 0)
         } else {
-            let base = word.max(made).min(MAX_WORD);
+            let base = word.max(accrued).min(MAX_WORD);
             let n = n.min((MAX_WORD - base) / self.unit.get());
             // If no permit fits, nothing changes.
             (
@@ -173,8 +173,8 @@ impl<M: Meter + PartialEq> Pace<M> {
                 n,
             )
         };
-        let clear = next.saturating_sub(self.slack(0));
-        let debt = clear.saturating_sub(made).div_ceil(self.unit.get());
+        let clear = next.saturating_sub(self.headroom(0));
+        let debt = clear.saturating_sub(accrued).div_ceil(self.unit.get());
         let clear_after = match self.meter.tick_of(clear) {
             // Without debt, the clock has already passed this tick.
             tick if tick > self.meter.horizon() => Duration::MAX,
@@ -185,23 +185,23 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     #[inline]
     pub(crate) fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        let (made, then) = (self.made(now), next.made(now));
+        let (accrued, then) = (self.accrued(now), next.accrued(now));
         if self == next {
             return word;
         }
-        let of_permits = |reach: u64, unit: NonZeroU64| u128::from(reach) * u128::from(unit.get());
-        if word <= made && of_permits(next.reach, self.unit) <= of_permits(self.reach, next.unit) {
+        let of_permits = |capacity: u64, unit: NonZeroU64| u128::from(capacity) * u128::from(unit.get());
+        if word <= accrued && of_permits(next.capacity, self.unit) <= of_permits(self.capacity, next.unit) {
             return 0;
         }
         // Convert available permits to the new unit, rounded down, and debt likewise, rounded up.
         let (have, owe) = (
-            self.room(word, made),
-            word.saturating_sub(made).saturating_sub(self.slack(0)),
+            self.room(word, accrued),
+            word.saturating_sub(accrued).saturating_sub(self.headroom(0)),
         );
         let convert = |units: u64| u128::from(units) * u128::from(next.unit.get());
         let have = convert(have) / u128::from(self.unit.get());
         let owe = convert(owe).div_ceil(u128::from(self.unit.get()));
-        let lack = u128::from(next.reach).saturating_sub(have) + owe;
+        let lack = u128::from(next.capacity).saturating_sub(have) + owe;
         let word = u128::from(then).saturating_add(lack);
         if lack == 0 {
             0
@@ -215,18 +215,18 @@ impl<M: Meter + PartialEq> Pace<M> {
         if from == to {
             return word;
         }
-        let ahead = word.saturating_sub(self.made(from));
+        let ahead = word.saturating_sub(self.accrued(from));
         if ahead == 0 {
             return 0;
         }
-        // Each clock may be a fraction of a unit past `made`. So permits are due less than one unit
-        // sooner or later than before.
-        self.made(to).saturating_add(ahead).min(MAX_WORD)
+        // Each clock may be a fraction of a unit past `accrued`. So permits are due less than one
+        // unit sooner or later than before.
+        self.accrued(to).saturating_add(ahead).min(MAX_WORD)
     }
 
     #[inline]
     pub(crate) fn level(&self, word: u64, now: Tick) -> Level {
-        let units = word.saturating_sub(self.made(now));
+        let units = word.saturating_sub(self.accrued(now));
         Level::of_units(units.into(), self.unit)
     }
 }

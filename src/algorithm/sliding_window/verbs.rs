@@ -193,7 +193,7 @@ impl WindowCount for SlidingWindow {
     }
 
     /// At the beginning of a window the previous one has its full weight. So callers whose tick is
-    /// before that window get nothing while the two counts together reach the limit.
+    /// before that window get nothing while the two counts together capacity the limit.
     fn least_count(&self, seen: Seen, now: Tick) -> u64 {
         match self.window(seen.word) > self.grid.place(now).index {
             true => self.limit.get().saturating_sub(seen.more.count),
