@@ -192,7 +192,7 @@ impl<A: Algorithm> Core<A> {
                     // its owner may be gone. In later rounds prefer to evict, or threads that
                     // insert keys could take over each other's claims forever.
                     fresh => match self.choose(&probe, now, rounds == 0) {
-                        Some(place) => self.insert(request, place, &mut op, fresh),
+                        Some(claimable) => self.insert(request, claimable, &mut op, fresh),
                         None if was_full || believes => break,
                         // Check that no other thread has inserted the key. Its slots' labels
                         // suffice for that.
@@ -324,14 +324,20 @@ impl<A: Algorithm> Core<A> {
     pub(super) fn insert<O: Op<A>>(
         &self,
         request: &Request,
-        place: Claimable,
+        claimable: Claimable,
         op: &mut O,
         fresh: Option<Fresh<A, O>>,
     ) -> Option<OpResult<A, O>> {
-        let claimed = self.claim(&request.probe_seq, place)?;
-        let done = self.establish(request, place.at, (claimed, ClaimedBy::Caller), op, fresh);
+        let claimed = self.claim(&request.probe_seq, claimable)?;
+        let done = self.establish(
+            request,
+            claimable.at,
+            (claimed, ClaimedBy::Caller),
+            op,
+            fresh,
+        );
         if done.is_none() {
-            self.release_claim(place.at, claimed);
+            self.release_claim(claimable.at, claimed);
         }
         done
     }

@@ -18,13 +18,13 @@ impl<A: Algorithm> Core<A> {
         request: Request,
         op: &mut O,
     ) -> Result<OpResult<A, O>, NotDone> {
-        let (place, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
-        let exchange = |next| place.decide_in_place(place.held.with_word(next));
+        let (found, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
+        let exchange = |next| found.decide_in_place(found.held.with_word(next));
         let done = match step {
             Ok(done) => done,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        match Attempt::end::<A, _, _>(op, place.held.word, done, exchange) {
+        match Attempt::end::<A, _, _>(op, found.held.word, done, exchange) {
             Attempt::Written(answer) | Attempt::Unchanged(answer) => Ok(Ok(answer)),
             Attempt::Lost => Err(NotDone::WasDisturbed),
         }
@@ -64,17 +64,17 @@ impl<A: Algorithm> Core<A> {
         let probe_seq = request.probe_seq;
         let expected = SlotState::live(probe_seq.tag(), false, request.plan, 0, 0);
         let label = expected.protected_if(true).label();
-        let place = self
+        let found = self
             .table
             .find(self.table.fast_pair()?, &probe_seq, label)?;
-        let held = place.held;
+        let held = found.held;
         // Read after the slot, so that the version was still 0 when the slot was read.
         if self.plans.version() != 0 {
             return None;
         }
         let source = source_of(InForce::new(request.plan, 0));
         let word = Current::new(held.word, request.now).with_source(source);
-        Some((place, op.run_fast(algorithm, word)?))
+        Some((found, op.run_fast(algorithm, word)?))
     }
 
     /// Makes the first attempt when quotas have been changed, if the key's word has the current
@@ -91,8 +91,8 @@ impl<A: Algorithm> Core<A> {
         let probe_seq = &request.probe_seq;
         let expected = SlotState::live(probe_seq.tag(), false, request.plan, version, 0);
         let label = expected.protected_if(true).label();
-        let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
-        self.attempt_at(request, version, place, op)
+        let found = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
+        self.attempt_at(request, version, found, op)
     }
 
     /// Decides on a key whose slot has this version. A grant protects the key. Returns `None` if
@@ -101,13 +101,13 @@ impl<A: Algorithm> Core<A> {
         &self,
         request: &Request,
         version: u64,
-        place: FoundSlot<'_>,
+        found: FoundSlot<'_>,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
         if self.plans.version() != version {
             return None;
         }
-        let held = place.held;
+        let held = found.held;
         let view = Current::new(held.word, request.now);
         let view = view.with_source(source_of(InForce::new(request.plan, version)));
         let said = |algorithm: &A| op.run(algorithm, view);
@@ -115,7 +115,7 @@ impl<A: Algorithm> Core<A> {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
         };
-        let exchange = |next| place.decide_in_place(held.with_word(next).granted_if(O::TAKES));
+        let exchange = |next| found.decide_in_place(held.with_word(next).granted_if(O::TAKES));
         Attempt::end::<A, _, _>(op, held.word, done, exchange)
             .answer()
             .map(Ok)

@@ -159,14 +159,14 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Claims a slot for a key. Returns `None` if the slot has changed.
-    pub(super) fn claim(&self, probe_seq: &ProbeSeq, place: Claimable) -> Option<SlotState> {
+    pub(super) fn claim(&self, probe_seq: &ProbeSeq, claimable: Claimable) -> Option<SlotState> {
         let afterwards = inject_fault!(RaisesAfterwards); // FAULT
         if !afterwards {
-            self.raise(place.since);
+            self.raise(claimable.since);
         }
         let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce()); // FAULT
-        let (at, held, tag) = (place.at, place.held, probe_seq.tag());
-        let claim = match place.leaves {
+        let (at, held, tag) = (claimable.at, claimable.held, probe_seq.tag());
+        let claim = match claimable.leaves {
             Some(event) => {
                 let is_idle = matches!(event, Event::Expired);
                 self.table.evict(at, (held, is_idle), tag, nonce)
@@ -175,9 +175,9 @@ impl<A: Algorithm> Core<A> {
         };
         let claim = claim.ok()?;
         if afterwards {
-            self.raise(place.since);
+            self.raise(claimable.since);
         }
-        if let Some(event) = place.leaves {
+        if let Some(event) = claimable.leaves {
             self.events.count(event);
         }
         Some(claim)
@@ -262,12 +262,12 @@ impl<A: Algorithm> Core<A> {
 }
 
 /// Returns the slot of a live key that is evicted although it is not idle.
-fn evicted(place: (SlotIndex, SlotState)) -> Claimable {
-    let event = match place.1.is_protected() {
+fn evicted(slot: (SlotIndex, SlotState)) -> Claimable {
+    let event = match slot.1.is_protected() {
         true => Event::EvictedProtected,
         false => Event::Evicted,
     };
-    Claimable::of(place, Some(event))
+    Claimable::of(slot, Some(event))
 }
 
 #[cfg(test)]
@@ -285,7 +285,7 @@ mod tests {
     use crate::store::operations::Acquire;
 
     /// Returns hashes that have the same two pairs of buckets.
-    fn all_in_one_place(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {
+    fn all_in_one_bucket_pair(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {
         let pairs = |hash| {
             let probe_seq = core.table.probe_seq(hash);
             (probe_seq.first() / 2, probe_seq.second() / 2)
@@ -301,7 +301,7 @@ mod tests {
         let pairs = NonZeroU64::new(LEAST_PAIRS).expect("not zero");
         let table = Table::new(pairs).expect("enough memory");
         let core = Core::new(table, Plans::one(bucket));
-        let mut hashes = all_in_one_place(&core);
+        let mut hashes = all_in_one_bucket_pair(&core);
         for hash in hashes.by_ref().take(16) {
             let (plan, now) = (0, second(1));
             let probe_seq = core.table.probe_seq(hash);
@@ -315,14 +315,14 @@ mod tests {
         }
         let new = hashes.next().expect("hashes never end");
         let probe_seq = core.table.probe_seq(new);
-        let place = core.choose(&core.table.look(&probe_seq), second(100), true);
-        let place = place.expect("all are idle");
-        assert!(matches!(place.leaves, Some(Event::Expired)));
+        let claimable = core.choose(&core.table.look(&probe_seq), second(100), true);
+        let claimable = claimable.expect("all are idle");
+        assert!(matches!(claimable.leaves, Some(Event::Expired)));
         // Under this quota each key has 1 of 1000 permits, and needs almost a year for the rest.
         let slow = Quota::per_day(3).burst(1000);
         core.set_quota(0, slow, Keep::AsIs, second(101))
             .expect("the quota is valid");
-        let claim = core.claim(&probe_seq, place);
+        let claim = core.claim(&probe_seq, claimable);
         assert!(claim.is_some());
         // ORDERING: Relaxed. There is no other thread.
         let horizon = Tick::from_nanos(core.horizon.load(Ordering::Relaxed));

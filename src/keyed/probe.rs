@@ -6,7 +6,7 @@ use super::table::{SlotIndex, Table};
 use crate::sync::{FastPair, SLOTS, inject_fault};
 
 /// A key's primary buckets and their neighbors. The slots are numbered in probe order
-/// ([`probe_seq`](super::probe_seq)), and in a bucket by their places.
+/// ([`probe_seq`](super::probe_seq)), and in a bucket by their index.
 #[derive(Debug)]
 pub(super) struct Probe {
     primary: [ProbedBucket; 2],
@@ -17,7 +17,7 @@ pub(super) struct Probe {
 pub(super) struct ProbedBucket {
     bucket: usize,
     second: bool,
-    /// The place in the bucket where the key's search for it, or for a free slot, begins.
+    /// The index in the bucket at which the key's search for it, or for a free slot, begins.
     preferred: usize,
     held: [SlotState; SLOTS],
 }
@@ -130,13 +130,13 @@ impl PairLabels {
             return None;
         }
         let [first_bucket, second_bucket] = self.buckets;
-        let (bucket, places) = match first {
+        let (bucket, bits) = match first {
             0 => (second_bucket, second),
             _ => (first_bucket, first),
         };
         Some(SlotIndex {
             bucket,
-            place: places.trailing_zeros() as usize,
+            index: bits.trailing_zeros() as usize,
             second: first == 0,
         })
     }
@@ -148,19 +148,19 @@ impl PairLabels {
         if !self.has_never_used() {
             return None;
         }
-        let [free, others] = self.places(|held, _| held.is_free());
+        let [free, others] = self.bits(|held, _| held.is_free());
         let second = !is_emptier(free, others);
-        let (pair, places) = match second {
+        let (pair, bits) = match second {
             false => (0, free),
             true => (1, others),
         };
-        let place = first_of(places, *self.preferred.get(pair)?)?;
+        let index = first_of(bits, *self.preferred.get(pair)?)?;
         let at = SlotIndex {
             bucket: *self.buckets.get(pair)?,
-            place,
+            index,
             second,
         };
-        let label = *self.labels.get(pair)?.get(place)?;
+        let label = *self.labels.get(pair)?.get(index)?;
         Some((at, SlotState::of_label(label)))
     }
 
@@ -173,10 +173,10 @@ impl PairLabels {
         claim: SlotIndex,
         neighbors: impl FnOnce() -> Option<Self>,
     ) -> bool {
-        self.may_be_of(tag) == self.places_of_claim(claim)
+        self.may_be_of(tag) == self.bits_of_claim(claim)
             && (self.has_never_used()
                 || neighbors().is_some_and(|neighbors| {
-                    neighbors.may_be_of(tag) == neighbors.places_of_claim(claim)
+                    neighbors.may_be_of(tag) == neighbors.bits_of_claim(claim)
                 }))
     }
 
@@ -184,31 +184,31 @@ impl PairLabels {
     /// not.
     #[inline(always)]
     fn may_be_of(&self, tag: u64) -> [u32; 2] {
-        self.places(|held, second| held.may_be_of(tag, second))
+        self.bits(|held, second| held.may_be_of(tag, second))
     }
 
-    /// Returns the place of the claim, if it is in one of these buckets.
+    /// Returns the bit of the claim, if it is in one of these buckets.
     #[inline(always)]
-    fn places_of_claim(&self, claim: SlotIndex) -> [u32; 2] {
+    fn bits_of_claim(&self, claim: SlotIndex) -> [u32; 2] {
         let [first, second] = self.buckets;
         let of = |bucket, second| {
-            u32::from(claim.bucket == bucket && claim.second == second) << claim.place
+            u32::from(claim.bucket == bucket && claim.second == second) << claim.index
         };
         [of(first, false), of(second, true)]
     }
 
     #[inline(always)]
     fn has_never_used(&self) -> bool {
-        let [first, second] = self.places(|held, _| is_never_used(held));
+        let [first, second] = self.bits(|held, _| is_never_used(held));
         first | second != 0
     }
 
     /// Returns the slots whose labels satisfy `holds`: for each bucket, one bit for each slot.
     #[inline(always)]
-    fn places(&self, holds: impl Fn(SlotState, bool) -> bool) -> [u32; 2] {
+    fn bits(&self, holds: impl Fn(SlotState, bool) -> bool) -> [u32; 2] {
         let [first, second] = &self.labels;
         let of = |labels: &[u64; SLOTS], second| {
-            places_of(labels, |label| holds(SlotState::of_label(*label), second))
+            bits_of(labels, |label| holds(SlotState::of_label(*label), second))
         };
         [of(first, false), of(second, true)]
     }
@@ -216,20 +216,20 @@ impl PairLabels {
 
 /// Returns the slots of a bucket that satisfy `is`, one bit each.
 #[inline(always)]
-fn places_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
-    let (mut places, mut bit) = (0, 1);
+fn bits_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
+    let (mut bits, mut bit) = (0, 1);
     for slot in slots {
-        places |= bit * u32::from(is(slot));
+        bits |= bit * u32::from(is(slot));
         bit <<= 1;
     }
-    places
+    bits
 }
 
 /// Returns the first of these slots, in the order of a search that begins at the preferred one.
 #[inline(always)]
-fn first_of(places: u32, preferred: usize) -> Option<usize> {
+fn first_of(bits: u32, preferred: usize) -> Option<usize> {
     let mut in_turn = (0..SLOTS).map(|turn| (turn ^ preferred) % SLOTS);
-    in_turn.find(|place| places >> place & 1 != 0)
+    in_turn.find(|index| bits >> index & 1 != 0)
 }
 
 /// Returns whether a key goes to the first of two buckets, given their free slots.
@@ -276,22 +276,22 @@ impl Probe {
         &self,
         holds: impl Fn(SlotState) -> bool,
     ) -> Option<(SlotIndex, SlotState)> {
-        let (mut places, mut bit) = (0_u32, 1);
+        let (mut bits, mut bit) = (0_u32, 1);
         self.each(|_, held| {
-            places |= u32::from(holds(held)) * bit;
+            bits |= u32::from(holds(held)) * bit;
             bit <<= 1;
         });
-        match places {
+        match bits {
             0 => None,
-            _ => self.nth(places.trailing_zeros() as usize),
+            _ => self.nth(bits.trailing_zeros() as usize),
         }
     }
 
     /// Returns the slot with this number.
     pub(super) fn nth(&self, number: usize) -> Option<(SlotIndex, SlotState)> {
         let bucket = self.buckets().nth(number / SLOTS)?;
-        let place = number % SLOTS;
-        Some((bucket.at(place), *bucket.held.get(place)?))
+        let index = number % SLOTS;
+        Some((bucket.at(index), *bucket.held.get(index)?))
     }
 
     fn buckets(&self) -> impl Iterator<Item = &ProbedBucket> {
@@ -346,7 +346,7 @@ impl Probe {
     /// slots. The first bucket is preferred if it is almost empty.
     pub(super) fn free(&self) -> Option<(SlotIndex, SlotState)> {
         self.in_turn(|[first, second]| {
-            let (free, others) = (first.free_places(), second.free_places());
+            let (free, others) = (first.free_bits(), second.free_bits());
             if free | others == 0 {
                 return None;
             }
@@ -364,7 +364,7 @@ impl Probe {
         is_idle: impl Fn(SlotState) -> bool,
     ) -> Option<(SlotIndex, SlotState)> {
         self.in_turn(|[first, second]| {
-            let (idle, others) = (first.idle_places(&is_idle), second.idle_places(&is_idle));
+            let (idle, others) = (first.idle_bits(&is_idle), second.idle_bits(&is_idle));
             match idle.count_ones() >= others.count_ones() {
                 true => first.first_of(idle),
                 false => second.first_of(others),
@@ -380,34 +380,34 @@ impl ProbedBucket {
         tag: u64,
         see: &mut impl FnMut(SlotIndex, SlotState) -> Option<T>,
     ) -> Option<T> {
-        let mut place = 0;
-        while let Some(held) = self.held.get(place) {
+        let mut index = 0;
+        while let Some(held) = self.held.get(index) {
             if held.is_of(tag, self.second) {
-                if let Some(seen) = see(self.at(place), *held) {
+                if let Some(seen) = see(self.at(index), *held) {
                     return Some(seen);
                 }
             }
-            place += 1;
+            index += 1;
         }
         None
     }
 
     #[inline(always)]
     fn each(&self, before: usize, see: &mut impl FnMut(usize, SlotState)) {
-        for (place, held) in self.held.iter().enumerate() {
-            see(before + place, *held);
+        for (index, held) in self.held.iter().enumerate() {
+            see(before + index, *held);
         }
     }
 
     fn slots(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         let slots = self.held.iter().enumerate();
-        slots.map(|(place, held)| (self.at(place), *held))
+        slots.map(|(index, held)| (self.at(index), *held))
     }
 
-    const fn at(&self, place: usize) -> SlotIndex {
+    const fn at(&self, index: usize) -> SlotIndex {
         SlotIndex {
             bucket: self.bucket,
-            place,
+            index,
             second: self.second,
         }
     }
@@ -415,25 +415,25 @@ impl ProbedBucket {
     /// Returns whether a slot has never been used.
     #[inline(always)]
     fn has_never_used(&self) -> bool {
-        places_of(&self.held, |held| is_never_used(*held)) != 0
+        bits_of(&self.held, |held| is_never_used(*held)) != 0
     }
 
     /// Returns the free slots.
     #[inline(always)]
-    fn free_places(&self) -> u32 {
-        places_of(&self.held, |held| held.is_free())
+    fn free_bits(&self) -> u32 {
+        bits_of(&self.held, |held| held.is_free())
     }
 
     /// Returns the first of these slots.
     #[inline(always)]
-    fn first_of(&self, places: u32) -> Option<(SlotIndex, SlotState)> {
-        let place = first_of(places, self.preferred)?;
-        Some((self.at(place), *self.held.get(place)?))
+    fn first_of(&self, bits: u32) -> Option<(SlotIndex, SlotState)> {
+        let index = first_of(bits, self.preferred)?;
+        Some((self.at(index), *self.held.get(index)?))
     }
 
     /// Returns the slots of keys that are idle.
     #[inline(always)]
-    fn idle_places(&self, is_idle: impl Fn(SlotState) -> bool) -> u32 {
-        places_of(&self.held, |held| held.is_live() && is_idle(*held))
+    fn idle_bits(&self, is_idle: impl Fn(SlotState) -> bool) -> u32 {
+        bits_of(&self.held, |held| held.is_live() && is_idle(*held))
     }
 }

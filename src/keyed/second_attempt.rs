@@ -23,12 +23,12 @@ impl<A: Algorithm> Core<A> {
         let (version, tag) = (self.plans.version(), request.probe_seq.tag());
         let labels = self.table.look_at_labels(&request.probe_seq)?;
         if let Some(at) = labels.first_that_may_be_of(tag) {
-            let place = self.table.found(self.table.fast_pair()?, at)?;
+            let found = self.table.found(self.table.fast_pair()?, at)?;
             let expected = SlotState::live(tag, at.second, request.plan, version, 0);
-            let is_expected = place.held.is_unprotected(expected) && !O::BANS;
+            let is_expected = found.held.is_unprotected(expected) && !O::BANS;
             return match is_expected {
-                true => self.attempt_at(request, version, place, op),
-                false => self.own_attempt(request, at, place, op),
+                true => self.attempt_at(request, version, found, op),
+                false => self.own_attempt(request, at, found, op),
             };
         }
         let free = labels.free_of_never_used()?;
@@ -45,10 +45,10 @@ impl<A: Algorithm> Core<A> {
         &self,
         request: &Request,
         at: SlotIndex,
-        place: FoundSlot<'_>,
+        found: FoundSlot<'_>,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
-        let (held, probe_seq) = (place.held, &request.probe_seq);
+        let (held, probe_seq) = (found.held, &request.probe_seq);
         let overrides = self.plans.overrides_of(held)?;
         let number = overrides.number_in(held, probe_seq.hash())?;
         let expected = SlotState::live(probe_seq.tag(), at.second, OWN, number, 0);
@@ -58,7 +58,7 @@ impl<A: Algorithm> Core<A> {
         let view = Current::new(held.word, request.now);
         let view = view.with_source(source_of(InForce::new(OWN, number)));
         let said = |algorithm: &A| op.run(algorithm, view);
-        let exchange = |next| place.decide_in_place(held.with_word(next).granted_if(O::TAKES));
+        let exchange = |next| found.decide_in_place(held.with_word(next).granted_if(O::TAKES));
         let outcome = match overrides.with(probe_seq.hash(), number, said)? {
             Err(refusal) => Err(refusal),
             Ok(done) => match Attempt::end::<A, _, _>(op, held.word, done, exchange) {

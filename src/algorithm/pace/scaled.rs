@@ -33,7 +33,8 @@ impl<M: Meter + PartialEq> Pace<M> {
             // There is nothing to scale. Debt is carried over unscaled.
             return self.carry_over(word, now, next);
         }
-        let have = u128::from(self.capacity - ahead) * u128::from(next.capacity) / u128::from(self.capacity);
+        let have = u128::from(self.capacity - ahead) * u128::from(next.capacity)
+            / u128::from(self.capacity);
         match u128::from(next.capacity) - have {
             0 => 0,
             lack => min(u128::from(next.accrued(now)) + lack, MAX_WORD as u128) as u64,

@@ -189,14 +189,18 @@ impl<M: Meter + PartialEq> Pace<M> {
         if self == next {
             return word;
         }
-        let of_permits = |capacity: u64, unit: NonZeroU64| u128::from(capacity) * u128::from(unit.get());
-        if word <= accrued && of_permits(next.capacity, self.unit) <= of_permits(self.capacity, next.unit) {
+        let of_permits =
+            |capacity: u64, unit: NonZeroU64| u128::from(capacity) * u128::from(unit.get());
+        if word <= accrued
+            && of_permits(next.capacity, self.unit) <= of_permits(self.capacity, next.unit)
+        {
             return 0;
         }
         // Convert available permits to the new unit, rounded down, and debt likewise, rounded up.
         let (have, owe) = (
             self.room(word, accrued),
-            word.saturating_sub(accrued).saturating_sub(self.headroom(0)),
+            word.saturating_sub(accrued)
+                .saturating_sub(self.headroom(0)),
         );
         let convert = |units: u64| u128::from(units) * u128::from(next.unit.get());
         let have = convert(have) / u128::from(self.unit.get());

@@ -10,11 +10,11 @@ use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use crate::sync::{AtomicU128, Buckets, FastPair, Ordering, SLOTS, prefetch};
 
-/// The position of a slot: its bucket, and its place in the bucket.
+/// The position of a slot: its bucket, and its index in the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotIndex {
     pub(super) bucket: usize,
-    pub(super) place: usize,
+    pub(super) index: usize,
     /// Whether the bucket is in the key's second pair.
     pub(super) second: bool,
 }
@@ -77,7 +77,7 @@ impl Table {
 
     #[inline(always)]
     fn slot(&self, at: SlotIndex) -> Option<&AtomicU128> {
-        self.buckets.get(at.bucket)?.slots.get(at.place)
+        self.buckets.get(at.bucket)?.slots.get(at.index)
     }
 
     #[inline(always)]
@@ -195,10 +195,10 @@ impl Table {
         &self,
         bucket: usize,
     ) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
-        (0..SLOTS).map(move |place| {
+        (0..SLOTS).map(move |index| {
             let at = SlotIndex {
                 bucket,
-                place,
+                index,
                 second: false,
             };
             (at, self.load(at))
