@@ -578,7 +578,7 @@ fn overrides_that_are_set_and_taken_away_allocate_nothing() {
                 (0..max).for_each(|key| set(key, permits));
             }
             for key in 0..20 * max {
-                assert!(limiter.key(&key).unset_algorithm(), "{key}");
+                assert!(limiter.key(&key).remove_override(), "{key}");
                 set(key + max, 7);
             }
         });

@@ -32,7 +32,7 @@ fn used(plans: &[AnyAlgorithm], are_named: bool) -> Table {
     };
     let table = table.expect("plans").with_hasher(SeededHasher::new([1, 2]));
     let table = table.with_overrides(1).expect("memory");
-    let set = table.key(&1_u64).at(NOW).set_algorithm(plans[0]);
+    let set = table.key(&1_u64).at(NOW).set_override(plans[0]);
     assert!(set.is_ok());
     for key in 0..KEYS {
         let used = table.key(&key).with_plan(key as usize % plans.len());

@@ -3,8 +3,8 @@
 
 use super::claimable::{Claimable, ClaimedBy};
 use super::overflow::Overflow;
-use super::overrides::OWN;
-use super::plans::{InForce, Plans};
+use super::overrides::OVERRIDE;
+use super::plans::{AlgorithmId, Plans};
 use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
 use super::slot::{SlotKind, SlotState};
@@ -45,7 +45,7 @@ pub(super) struct Request {
 
 /// Why the first attempt decided nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum NotDone {
+pub(super) enum Retry {
     /// The first attempt does not handle this case.
     IsLong,
     /// Another thread changed the slot before the exchange.
@@ -53,14 +53,14 @@ pub(super) enum NotDone {
 }
 
 /// The result of an operation on a key that is not in the table.
-pub(super) enum Fresh<A, O: Op<A>> {
+pub(super) enum Absent<A, O: Op<A>> {
     /// Nothing has to be stored. This is the answer.
     Answer(OpResult<A, O>),
     /// This word, which algorithm `of` made, must be stored for the key. `answer` is `None` if the
     /// algorithm refuses the operation. It will refuse it again when the word is stored.
     Keep {
         word: u64,
-        of: InForce,
+        of: AlgorithmId,
         answer: Option<O::Output>,
     },
 }
@@ -126,7 +126,7 @@ impl<A: Algorithm> Core<A> {
         plan: u8,
         now: Tick,
         mut op: O,
-        why: NotDone,
+        why: Retry,
     ) -> OpResult<A, O> {
         let probe_seq = self.table.probe_seq(hash);
         let request = &Request {
@@ -138,8 +138,8 @@ impl<A: Algorithm> Core<A> {
         self.table.fetch(probe_seq.first() ^ 1);
         self.table.fetch(probe_seq.second() ^ 1);
         let done = match why {
-            NotDone::WasDisturbed => self.first_attempt_later(request, &mut op),
-            NotDone::IsLong => None,
+            Retry::WasDisturbed => self.first_attempt_later(request, &mut op),
+            Retry::IsLong => None,
         };
         if let Some(outcome) = done {
             return outcome;
@@ -174,14 +174,14 @@ impl<A: Algorithm> Core<A> {
                 },
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None, // FAULT
                 Lookup::Pending(at, held) => match self.run_fresh(request, now, &mut op) {
-                    Some(Fresh::Answer(outcome)) => Some(outcome),
+                    Some(Absent::Answer(outcome)) => Some(outcome),
                     fresh => {
                         let claim = (held, ClaimedBy::Another);
                         self.establish(request, at, claim, &mut op, fresh)
                     }
                 },
                 Lookup::Nothing => match self.run_fresh(request, now, &mut op) {
-                    Some(Fresh::Answer(outcome)) => Some(outcome),
+                    Some(Absent::Answer(outcome)) => Some(outcome),
                     // Migrate these slots once, so that the next threads that look here need not do
                     // it.
                     _ if !is_brought && self.migrate_all(&probe) => {
@@ -225,7 +225,7 @@ impl<A: Algorithm> Core<A> {
         let (of, held_now, word) = match self.plans.overrides_of(held) {
             Some(overrides) => {
                 let version = overrides.number_in(held, hash)?;
-                (InForce::new(OWN, version), held, held.word)
+                (AlgorithmId::new(OVERRIDE, version), held, held.word)
             }
             None => {
                 let plan = if O::BANS { held.plan() } else { request.plan };
@@ -234,7 +234,7 @@ impl<A: Algorithm> Core<A> {
                 let held_now = self.plans.migrated(held, version)?;
                 let now = request.now;
                 let word = self.plans.moved_to_plan(held_now, plan, version, now)?;
-                (InForce::new(plan, version), held_now, word)
+                (AlgorithmId::new(plan, version), held_now, word)
             }
         };
         let mut view = Current::new(word, request.now).with_source(source_of(of));
@@ -282,7 +282,7 @@ impl<A: Algorithm> Core<A> {
         request: &Request,
         now: Tick,
         op: &mut O,
-    ) -> Option<Fresh<A, O>> {
+    ) -> Option<Absent<A, O>> {
         let of = self.plans.in_force(request.plan, request.probe_seq.hash());
         self.run_fresh_by(of, request, now, op)
     }
@@ -290,11 +290,11 @@ impl<A: Algorithm> Core<A> {
     /// Does what [`run_fresh`](Self::run_fresh) does, with this algorithm.
     fn run_fresh_by<O: Op<A>>(
         &self,
-        of: InForce,
+        of: AlgorithmId,
         request: &Request,
         now: Tick,
         op: &mut O,
-    ) -> Option<Fresh<A, O>> {
+    ) -> Option<Absent<A, O>> {
         let hash = request.probe_seq.hash();
         self.plans.with_in_force(of, hash, |algorithm| {
             let first = first_word(algorithm, now);
@@ -309,14 +309,14 @@ impl<A: Algorithm> Core<A> {
                         && ((first, next) == (0, 0)
                             || op.is_unchanged(first, next) && (first == 0 || !O::GRANTS)) =>
                 {
-                    return Fresh::Answer(Ok(answer));
+                    return Absent::Answer(Ok(answer));
                 }
-                Err(refusal) if first == 0 => return Fresh::Answer(Err(refusal)),
+                Err(refusal) if first == 0 => return Absent::Answer(Err(refusal)),
                 Ok((next, answer)) => (next, Some(answer)),
                 // The stored word will give the same refusal.
                 Err(_) => (first, None),
             };
-            Fresh::Keep { word, of, answer }
+            Absent::Keep { word, of, answer }
         })
     }
 
@@ -326,7 +326,7 @@ impl<A: Algorithm> Core<A> {
         request: &Request,
         claimable: Claimable,
         op: &mut O,
-        fresh: Option<Fresh<A, O>>,
+        fresh: Option<Absent<A, O>>,
     ) -> Option<OpResult<A, O>> {
         let claimed = self.claim(&request.probe_seq, claimable)?;
         let done = self.establish(
@@ -352,7 +352,7 @@ impl<A: Algorithm> Core<A> {
         at: SlotIndex,
         (claimed, by): (SlotState, ClaimedBy),
         op: &mut O,
-        fresh: Option<Fresh<A, O>>,
+        fresh: Option<Absent<A, O>>,
     ) -> Option<OpResult<A, O>> {
         let in_force = || {
             let hash = request.probe_seq.hash();
@@ -367,12 +367,12 @@ impl<A: Algorithm> Core<A> {
         // does a thread that changes the key's override.
         let in_force = early.unwrap_or_else(in_force);
         let fresh = match fresh {
-            Some(Fresh::Keep { of, .. }) if of == in_force && now == request.now => fresh,
+            Some(Absent::Keep { of, .. }) if of == in_force && now == request.now => fresh,
             _ => self.run_fresh_by(in_force, request, now, op),
         };
         let (word, of, answer) = match fresh? {
-            Fresh::Keep { word, of, answer } => (word, of, answer),
-            Fresh::Answer(outcome) => {
+            Absent::Keep { word, of, answer } => (word, of, answer),
+            Absent::Answer(outcome) => {
                 self.release_claim(at, claimed);
                 return Some(outcome);
             }
@@ -433,6 +433,6 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
 /// Returns the number by which a grant identifies the algorithm that made it: the plan, and the
 /// last 28 bits of the version.
 #[inline(always)]
-pub(super) const fn source_of(of: InForce) -> u32 {
+pub(super) const fn source_of(of: AlgorithmId) -> u32 {
     (of.plan() as u32) << 28 | of.version() as u32 & ((1 << 28) - 1)
 }

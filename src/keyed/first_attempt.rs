@@ -3,8 +3,8 @@
 //! that its slot has the requested plan, and that no quota was ever changed. After a change,
 //! [`changed_attempt`](Core::changed_attempt) does the same for words of the current version.
 
-use super::core::{Core, NotDone, Request, source_of};
-use super::plans::InForce;
+use super::core::{Core, Request, Retry, source_of};
+use super::plans::AlgorithmId;
 use super::slot::SlotState;
 use super::table::FoundSlot;
 use crate::algorithm::Algorithm;
@@ -17,8 +17,8 @@ impl<A: Algorithm> Core<A> {
         &self,
         request: Request,
         op: &mut O,
-    ) -> Result<OpResult<A, O>, NotDone> {
-        let (found, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
+    ) -> Result<OpResult<A, O>, Retry> {
+        let (found, step) = self.first_step(request, op).ok_or(Retry::IsLong)?;
         let exchange = |next| found.decide_in_place(found.held.with_word(next));
         let done = match step {
             Ok(done) => done,
@@ -26,7 +26,7 @@ impl<A: Algorithm> Core<A> {
         };
         match Attempt::end::<A, _, _>(op, found.held.word, done, exchange) {
             Attempt::Written(answer) | Attempt::Unchanged(answer) => Ok(Ok(answer)),
-            Attempt::Lost => Err(NotDone::WasDisturbed),
+            Attempt::Lost => Err(Retry::WasDisturbed),
         }
     }
 
@@ -44,8 +44,8 @@ impl<A: Algorithm> Core<A> {
             backoff.wait();
             match self.first_attempt(*request, op) {
                 Ok(outcome) => return Some(outcome),
-                Err(NotDone::WasDisturbed) => {}
-                Err(NotDone::IsLong) => return None,
+                Err(Retry::WasDisturbed) => {}
+                Err(Retry::IsLong) => return None,
             }
         }
     }
@@ -72,7 +72,7 @@ impl<A: Algorithm> Core<A> {
         if self.plans.version() != 0 {
             return None;
         }
-        let source = source_of(InForce::new(request.plan, 0));
+        let source = source_of(AlgorithmId::new(request.plan, 0));
         let word = Current::new(held.word, request.now).with_source(source);
         Some((found, op.run_fast(algorithm, word)?))
     }
@@ -109,7 +109,7 @@ impl<A: Algorithm> Core<A> {
         }
         let held = found.held;
         let view = Current::new(held.word, request.now);
-        let view = view.with_source(source_of(InForce::new(request.plan, version)));
+        let view = view.with_source(source_of(AlgorithmId::new(request.plan, version)));
         let said = |algorithm: &A| op.run(algorithm, view);
         let done = match self.plans.with(request.plan, version, said)? {
             Ok(done) => done,

@@ -187,7 +187,7 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
 
 impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// Returns the same table, empty, with room for up to `n` overrides: algorithms or quotas of
-    /// single keys ([`set_algorithm`](super::Key::set_algorithm)).
+    /// single keys ([`set_override`](super::Key::set_override)).
     ///
     /// All memory for overrides is allocated here, 600 to 1400 bytes each. A table with overrides
     /// has at most seven plans. Overrides do not slow down decisions on known keys that have none.

@@ -1,11 +1,11 @@
 //! Overrides: algorithms of single keys, in a table of fixed size that is indexed by the key's
 //! hash.
 //!
-//! A key with an override has a slot of the plan [`OWN`]. In place of the version, the slot has the
-//! last bits of the override's number, which is unique. An override is never overwritten. A key's
-//! next algorithm goes to another place, with the next number, and the old place is freed when no
-//! slot has its number any more. So the slot alone identifies the algorithm of its word, and one
-//! exchange of the slot changes both.
+//! A key with an override has a slot of the plan [`OVERRIDE`]. In place of the version, the slot
+//! has the last bits of the override's number, which is unique. An override is never overwritten. A
+//! key's next algorithm goes to another place, with the next number, and the old place is freed
+//! when no slot has its number any more. So the slot alone identifies the algorithm of its word,
+//! and one exchange of the slot changes both.
 //!
 //! ```text
 //!  keys                                        sets
@@ -30,7 +30,7 @@ use crate::seq_lock::SeqLock;
 use crate::sync::{AtomicU64, Ordering, SettersMutex};
 
 /// The plan of a slot whose key has an override, in a table with overrides.
-pub(super) const OWN: u8 = PLANS as u8 - 1;
+pub(super) const OVERRIDE: u8 = PLANS as u8 - 1;
 /// The most overrides of a table.
 const MAX_OVERRIDES: usize = 1 << 20;
 
@@ -200,8 +200,8 @@ impl<A> Overrides<A> {
         }
     }
 
-    /// Returns the number of the override that a slot of the plan [`OWN`] uses, or `None` if its
-    /// key has another one now.
+    /// Returns the number of the override that a slot of the plan [`OVERRIDE`] uses, or `None` if
+    /// its key has another one now.
     pub(super) fn number_in(&self, held: SlotState, hash: u64) -> Option<u64> {
         let is_it = |key: u64| key >> HASH_SHIFT == hash;
         let mut numbers = self.numbers(tag_of(hash), is_it).map(|(number, _)| number);
@@ -217,8 +217,8 @@ impl<A> Overrides<A> {
         Some(act(&(self.read)(set, number)?))
     }
 
-    /// Passes the override and the word of a slot of the plan [`OWN`] to `ask`. Returns `None` if
-    /// the key has another override now, or if two keys' overrides match the slot.
+    /// Passes the override and the word of a slot of the plan [`OVERRIDE`] to `ask`. Returns `None`
+    /// if the key has another override now, or if two keys' overrides match the slot.
     pub(super) fn ask<T>(&self, held: SlotState, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
         let is_it = |key: u64| tag_of(key >> HASH_SHIFT) == held.tag();
         let numbers = self.numbers(held.tag(), is_it);

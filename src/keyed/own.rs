@@ -8,8 +8,8 @@
 use super::core::Core;
 use super::key::Key;
 use super::limiter::Keyed;
-use super::overrides::OWN;
-use super::plans::InForce;
+use super::overrides::OVERRIDE;
+use super::plans::AlgorithmId;
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use super::stats::Event;
@@ -51,7 +51,7 @@ impl<A, C, S> Keyed<A, C, S> {
 
 clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// Gives this key an algorithm of its own. It decides on the key whichever plan is requested,
-    /// until it is [removed](Self::unset_algorithm) or replaced.
+    /// until it is [removed](Self::remove_override) or replaced.
     ///
     /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
     /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
@@ -70,7 +70,7 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
     /// let alice = limiter.key("alice");
     /// alice.try_acquire_n(2)?;
-    /// alice.set_algorithm(TokenBucket::new(Quota::per_hour(100))?)?;
+    /// alice.set_override(TokenBucket::new(Quota::per_hour(100))?)?;
     /// assert_eq!(alice.available(), 3); // of 100
     /// alice.remove();
     /// assert_eq!(alice.available(), 100);
@@ -83,8 +83,8 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// [`LimiterError::NoOverrides`] if the table was created without overrides.
     /// [`LimiterError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other
     /// keys already have algorithms of their own. Nothing has changed then.
-    fn set_algorithm / set_algorithm_at(algorithm: A) -> Result<(), LimiterError>;
-    /// Gives this key a quota of its own. This [sets](Self::set_algorithm) the
+    fn set_override / set_override_at(algorithm: A) -> Result<(), LimiterError>;
+    /// Gives this key a quota of its own. This [sets](Self::set_override) the
     /// algorithm of its plan, with this quota.
     ///
     /// ```
@@ -95,7 +95,7 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// let alice = limiter.key("alice");
     /// alice.set_quota(Quota::per_hour(100))?;
     /// assert_eq!(alice.available(), 100);
-    /// assert!(alice.unset_algorithm());
+    /// assert!(alice.remove_override());
     /// assert_eq!(alice.available(), 5);
     /// # Ok(())
     /// # }
@@ -103,7 +103,7 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     ///
     /// # Errors
     ///
-    /// [`LimiterError`] as for [`set_algorithm`](Self::set_algorithm), and if the quota can't be
+    /// [`LimiterError`] as for [`set_override`](Self::set_override), and if the quota can't be
     /// represented or the plan does not exist: then nothing has changed.
     fn set_quota / set_quota_at(quota: Quota) -> Result<(), LimiterError>;
     /// Removes this key's own algorithm, and returns whether it had one. The key continues in the
@@ -117,13 +117,13 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// let alice = limiter.key("alice");
     /// alice.set_quota(Quota::per_hour(100))?;
     /// alice.try_acquire_n(98)?;
-    /// assert!(alice.unset_algorithm());
+    /// assert!(alice.remove_override());
     /// assert_eq!(alice.available(), 2); // of 5
-    /// assert!(!alice.unset_algorithm());
+    /// assert!(!alice.remove_override());
     /// # Ok(())
     /// # }
     /// ```
-    fn unset_algorithm / unset_algorithm_at() -> bool;
+    fn remove_override / remove_override_at() -> bool;
 }}
 
 impl<A: ChangeQuota + Settings + Clone, C, S> Key<&Keyed<A, C, S>> {
@@ -136,30 +136,30 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Key<&Keyed<A, C, S>> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
     /// limiter.key("alice").set_quota(Quota::per_hour(100))?;
-    /// let own = limiter.key("alice").own_algorithm().ok_or("none of its own")?;
+    /// let own = limiter.key("alice").override_algorithm().ok_or("none of its own")?;
     /// assert_eq!(own.quota(), Quota::per_hour(100));
-    /// assert!(limiter.key("bob").own_algorithm().is_none());
+    /// assert!(limiter.key("bob").override_algorithm().is_none());
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn own_algorithm(&self) -> Option<A> {
+    pub fn override_algorithm(&self) -> Option<A> {
         let overrides = self.table.core.plans.overrides()?;
         overrides.change(|owners| owners.get(&self.probe_seq.hash()).cloned())
     }
 }
 
 impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
-    /// Gives the key an algorithm of its own, as [`Key::set_algorithm`] does.
+    /// Gives the key an algorithm of its own, as [`Key::set_override`] does.
     ///
     /// # Errors
     ///
-    /// As for [`Key::set_algorithm`].
-    pub fn set_algorithm(&self, algorithm: A) -> Result<(), LimiterError> {
+    /// As for [`Key::set_override`].
+    pub fn set_override(&self, algorithm: A) -> Result<(), LimiterError> {
         let Key {
             table, probe_seq, ..
         } = &self.store;
-        table.core.set_own(probe_seq, algorithm, self.now)
+        table.core.set_override_of(probe_seq, algorithm, self.now)
     }
 
     /// Gives the key a quota of its own, as [`Key::set_quota`] does.
@@ -170,11 +170,11 @@ impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
     pub fn set_quota(&self, quota: Quota) -> Result<(), LimiterError> {
         let Key { table, plan, .. } = self.store;
         let algorithm = table.core.algorithm(plan.into())?;
-        self.set_algorithm(algorithm.with_quota(quota)?)
+        self.set_override(algorithm.with_quota(quota)?)
     }
 
-    /// Removes the key's own algorithm, as [`Key::unset_algorithm`] does.
-    pub fn unset_algorithm(&self) -> bool {
+    /// Removes the key's own algorithm, as [`Key::remove_override`] does.
+    pub fn remove_override(&self) -> bool {
         let Key {
             table,
             probe_seq,
@@ -193,7 +193,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
             let plan = core.plans.get(*plan).map_or(0, |_| *plan);
             // No quota changes while the lock is held.
             let version = core.plans.version();
-            core.move_to(InForce::new(plan, version), probe_seq, self.now);
+            core.move_to(AlgorithmId::new(plan, version), probe_seq, self.now);
             overrides.vacate_but(hash, None);
             true
         })
@@ -202,7 +202,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
 
 impl<A: ChangeQuota + Settings + Clone> Core<A> {
     /// Gives a key an algorithm of its own.
-    pub(super) fn set_own(
+    pub(super) fn set_override_of(
         &self,
         probe_seq: &ProbeSeq,
         algorithm: A,
@@ -217,7 +217,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             }
             let version = overrides.put(hash, &algorithm).ok_or(in_use)?;
             owners.insert(hash, algorithm);
-            self.move_to(InForce::new(OWN, version), probe_seq, now);
+            self.move_to(AlgorithmId::new(OVERRIDE, version), probe_seq, now);
             overrides.vacate_but(hash, Some(version));
             Ok(())
         })
@@ -225,7 +225,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
 
     /// Moves the key's slot to this algorithm, and releases claims for the key. The caller holds
     /// the lock of the overrides.
-    fn move_to(&self, to: InForce, probe_seq: &ProbeSeq, now: Tick) {
+    fn move_to(&self, to: AlgorithmId, probe_seq: &ProbeSeq, now: Tick) {
         // ORDERING: SeqCst. It pairs with the fence of `confirm_unique`. If a thread claims a slot
         // that is found free here, its fence comes later, so it sees the override that was put or
         // marked before. If its fence came earlier, its claim is found here and released.
@@ -240,7 +240,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
 
     fn move_slot(
         &self,
-        to: InForce,
+        to: AlgorithmId,
         probe_seq: &ProbeSeq,
         (at, mut held): (SlotIndex, SlotState),
         now: Tick,

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use super::ban::ban_in;
 use super::changes::Changes;
-use super::overrides::{OWN, Overrides};
+use super::overrides::{OVERRIDE, Overrides};
 use super::slot::{PLANS, SlotKind, SlotState, VERSIONS};
 use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota, Settings, idle_from};
@@ -23,13 +23,13 @@ pub(super) const MAX_PLAN_NAME: usize = 64;
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
 /// Identifies the algorithm that decides on a key: a plan in one of its versions, or an override.
-/// An override has the plan [`OWN`], and its number in place of the version.
+/// An override has the plan [`OVERRIDE`], and its number in place of the version.
 ///
 /// The plan is in the highest byte, so a decision passes both in one register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InForce(u64);
+pub(super) struct AlgorithmId(u64);
 
-impl InForce {
+impl AlgorithmId {
     const VERSION_BITS: u32 = u64::BITS - 8;
 
     #[inline(always)]
@@ -59,7 +59,7 @@ pub(super) struct Plans<A> {
     carry_over: Option<CarryOver<A>>,
     /// The names of the plans, in their order. Empty if they have no names.
     names: Box<[String]>,
-    /// The overrides, if the table was created with any. Then no plan has the number [`OWN`].
+    /// The overrides, if the table was created with any. Then no plan has the number [`OVERRIDE`].
     overrides: Option<Box<Overrides<A>>>,
 }
 
@@ -147,13 +147,13 @@ impl<A> Plans<A> {
     /// Returns the overrides if the key of this live slot has one.
     #[inline(always)]
     pub(super) fn overrides_of(&self, held: SlotState) -> Option<&Overrides<A>> {
-        self.overrides().filter(|_| held.plan() == OWN)
+        self.overrides().filter(|_| held.plan() == OVERRIDE)
     }
 
     /// Returns the override of a key with this hash, if it has one.
-    pub(super) fn own_in_force(&self, hash: u64) -> Option<InForce> {
+    pub(super) fn override_in_force(&self, hash: u64) -> Option<AlgorithmId> {
         let version = self.overrides()?.number_of(hash)?;
-        Some(InForce::new(OWN, version))
+        Some(AlgorithmId::new(OVERRIDE, version))
     }
 
     /// Returns how many keys have an algorithm of their own.
@@ -172,18 +172,18 @@ impl<A> Plans<A> {
     /// Returns the algorithm that a key with this hash gets when it enters the table under this
     /// plan.
     #[inline(always)]
-    pub(super) fn in_force(&self, plan: u8, hash: u64) -> InForce {
+    pub(super) fn in_force(&self, plan: u8, hash: u64) -> AlgorithmId {
         match self.overrides() {
-            Some(_) => self.own_or_plan(plan, hash),
-            None => InForce::new(plan, self.version()),
+            Some(_) => self.override_or_plan(plan, hash),
+            None => AlgorithmId::new(plan, self.version()),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn own_or_plan(&self, plan: u8, hash: u64) -> InForce {
-        let of_plan = || InForce::new(plan, self.version());
-        self.own_in_force(hash).unwrap_or_else(of_plan)
+    fn override_or_plan(&self, plan: u8, hash: u64) -> AlgorithmId {
+        let of_plan = || AlgorithmId::new(plan, self.version());
+        self.override_in_force(hash).unwrap_or_else(of_plan)
     }
 
     /// Runs `act` on the algorithm that `of` identifies, for a key with this hash. Returns `None`
@@ -191,7 +191,7 @@ impl<A> Plans<A> {
     #[inline(always)]
     pub(super) fn with_in_force<T>(
         &self,
-        of: InForce,
+        of: AlgorithmId,
         hash: u64,
         act: impl FnOnce(&A) -> T,
     ) -> Option<T> {
@@ -204,9 +204,9 @@ impl<A> Plans<A> {
 
     #[cold]
     #[inline(never)]
-    fn with_later<T>(&self, of: InForce, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+    fn with_later<T>(&self, of: AlgorithmId, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         match self.overrides() {
-            Some(overrides) if of.plan() == OWN => overrides.with(hash, of.version(), act),
+            Some(overrides) if of.plan() == OVERRIDE => overrides.with(hash, of.version(), act),
             _ => self.with(of.plan(), of.version(), act),
         }
     }
@@ -274,7 +274,7 @@ impl<A: ChangeQuota> Plans<A> {
 impl<A: ChangeQuota + Settings + Clone> Plans<A> {
     /// Allocates this number of overrides.
     pub(super) fn with_overrides(self, overrides: usize) -> Result<Self, LimiterError> {
-        let (plans, max) = (self.count(), OWN.into());
+        let (plans, max) = (self.count(), OVERRIDE.into());
         if plans > max {
             return Err(LimiterError::TooManyPlans { plans, max });
         }
@@ -291,17 +291,20 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
         &self,
         held: SlotState,
         hash: u64,
-        to: InForce,
+        to: AlgorithmId,
         now: Tick,
     ) -> Option<SlotState> {
         let (held, from) = match self.overrides_of(held) {
             Some(overrides) => {
                 let version = overrides.number_in(held, hash)?;
-                (held, InForce::new(OWN, version))
+                (held, AlgorithmId::new(OVERRIDE, version))
             }
             None => {
                 let (plan, version) = (held.plan(), self.version());
-                (self.migrated(held, version)?, InForce::new(plan, version))
+                (
+                    self.migrated(held, version)?,
+                    AlgorithmId::new(plan, version),
+                )
             }
         };
         let word = |from: &A| {

@@ -14,7 +14,7 @@ use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// Changes the quota of all keys at once. In a table with several plans, it changes that of
-    /// plan 0. A key with an [algorithm of its own](super::Key::set_algorithm) keeps that. `keep`
+    /// plan 0. A key with an [algorithm of its own](super::Key::set_override) keeps that. `keep`
     /// says what happens to the permits that a key has. The call visits one of 30 parts of the
     /// table. Any other key is converted when it is next used, with the same result as if it were
     /// converted now.
@@ -95,7 +95,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
         let set = || self.core.set_quota(plan, quota, keep, now);
         let alone = !inject_fault!(ChangesQuotasMeanwhile); // FAULT
         match self.core.plans.overrides() {
-            // Hold this lock too: `unset_algorithm` holds it while it moves a key from its override
+            // Hold this lock too: `remove_override` holds it while it moves a key from its override
             // to a plan, and the version must not change meanwhile.
             Some(overrides) if alone => overrides.change(|_| set()),
             _ => set(),

@@ -4,9 +4,9 @@
 //! buckets was never used. The last case is usual while the table fills up.
 
 use super::claimable::Claimable;
-use super::core::{Core, Fresh, Request, source_of};
-use super::overrides::OWN;
-use super::plans::InForce;
+use super::core::{Absent, Core, Request, source_of};
+use super::overrides::OVERRIDE;
+use super::plans::AlgorithmId;
 use super::slot::SlotState;
 use super::table::{FoundSlot, SlotIndex};
 use crate::algorithm::Algorithm;
@@ -28,12 +28,12 @@ impl<A: Algorithm> Core<A> {
             let is_expected = found.held.is_unprotected(expected) && !O::BANS;
             return match is_expected {
                 true => self.attempt_at(request, version, found, op),
-                false => self.own_attempt(request, at, found, op),
+                false => self.override_attempt(request, at, found, op),
             };
         }
         let free = labels.free_of_never_used()?;
         match self.run_fresh(request, request.now, op)? {
-            Fresh::Answer(outcome) => Some(outcome),
+            Absent::Answer(outcome) => Some(outcome),
             fresh => self.insert(request, Claimable::of(free, None), op, Some(fresh)),
         }
     }
@@ -41,7 +41,7 @@ impl<A: Algorithm> Core<A> {
     /// Decides on a key that has an override and is not banned.
     #[cold]
     #[inline(never)]
-    fn own_attempt<O: Op<A>>(
+    fn override_attempt<O: Op<A>>(
         &self,
         request: &Request,
         at: SlotIndex,
@@ -51,12 +51,12 @@ impl<A: Algorithm> Core<A> {
         let (held, probe_seq) = (found.held, &request.probe_seq);
         let overrides = self.plans.overrides_of(held)?;
         let number = overrides.number_in(held, probe_seq.hash())?;
-        let expected = SlotState::live(probe_seq.tag(), at.second, OWN, number, 0);
+        let expected = SlotState::live(probe_seq.tag(), at.second, OVERRIDE, number, 0);
         if !held.is_unbanned(expected) || O::BANS {
             return None;
         }
         let view = Current::new(held.word, request.now);
-        let view = view.with_source(source_of(InForce::new(OWN, number)));
+        let view = view.with_source(source_of(AlgorithmId::new(OVERRIDE, number)));
         let said = |algorithm: &A| op.run(algorithm, view);
         let exchange = |next| found.decide_in_place(held.with_word(next).granted_if(O::TAKES));
         let outcome = match overrides.with(probe_seq.hash(), number, said)? {
@@ -108,7 +108,10 @@ mod tests {
             plan,
             now,
         };
-        let set = |key, burst| core.set_own(key, bucket(burst), now).expect("a place");
+        let set = |key, burst| {
+            core.set_override_of(key, bucket(burst), now)
+                .expect("a place")
+        };
         set(&probe_seq, 1000);
         assert!(core.apply(*request, Acquire { n: 999 }).is_ok());
         let labels = core.table.look_at_labels(&probe_seq).expect("halves");
@@ -124,9 +127,9 @@ mod tests {
         assert_eq!(found().held.label(), late.held.label());
         let look = || Look(|bucket: &TokenBucket, word, now| bucket.available(word, now));
         assert_eq!(core.apply(*request, look()), Ok(1));
-        let said = core.own_attempt(request, at, late, &mut look());
+        let said = core.override_attempt(request, at, late, &mut look());
         assert_ne!(said, Some(Ok(0)), "the old word by the new algorithm");
-        let said = core.own_attempt(request, at, late, &mut Acquire { n: 1 });
+        let said = core.override_attempt(request, at, late, &mut Acquire { n: 1 });
         assert!(!matches!(said, Some(Err(_))), "one is there: {said:?}");
     }
 }

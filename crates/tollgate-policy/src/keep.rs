@@ -256,10 +256,10 @@ impl<C: tollgate::clock::Clock> Change<C> {
                 let _ = plans.get(plan).map(|plan| plan.set_limit(limit));
             }
             (RuleLimit::Table(table), What::Set { hash, algorithm }) => {
-                let _ = table.key(&KeyHash(hash)).set_algorithm(algorithm);
+                let _ = table.key(&KeyHash(hash)).set_override(algorithm);
             }
             (RuleLimit::Table(table), What::Unset { hash }) => {
-                table.key(&KeyHash(hash)).unset_algorithm();
+                table.key(&KeyHash(hash)).remove_override();
             }
             _ => {}
         }

@@ -162,7 +162,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         if let RuleLimit::Table(table) = &made {
             for (hash, algorithm) in overrides {
                 // There is room for all of them.
-                let _ = table.key(&KeyHash(*hash)).set_algorithm(*algorithm);
+                let _ = table.key(&KeyHash(*hash)).set_override(*algorithm);
             }
         }
         Ok(made)

@@ -34,7 +34,7 @@ fn own(key: u64, limit: u64) -> Action {
     let name = format!("{key:#x} has {limit} of its own");
     Action::new(name, move |limiter, _| {
         let view = limiter.key(&key).at(Tick::from_nanos(NOW));
-        Answer::Is(view.set_algorithm(Total::of(limit)).is_ok())
+        Answer::Is(view.set_override(Total::of(limit)).is_ok())
     })
 }
 
@@ -42,7 +42,7 @@ fn none(key: u64) -> Action {
     let name = format!("{key:#x} has none of its own");
     Action::new(name, move |limiter, _| {
         let view = limiter.key(&key).at(Tick::from_nanos(NOW));
-        Answer::Is(view.unset_algorithm())
+        Answer::Is(view.remove_override())
     })
 }
 

@@ -9,7 +9,7 @@ use crate::algorithm::{ChangeQuota, Rebase, Settings};
 use crate::clock::Tick;
 use crate::keyed::ban::{banned_until, last_without_permits};
 use crate::keyed::leaving::{By, FirstToLeave};
-use crate::keyed::plans::{InForce, Plans};
+use crate::keyed::plans::{AlgorithmId, Plans};
 use crate::keyed::probe::{Lookup, Probe};
 use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::SlotState;
@@ -36,7 +36,7 @@ pub(super) struct Filling<'p, A> {
 pub(super) struct Continued<A> {
     /// The algorithm in the snapshot, if it differs from the plan's.
     was: Option<A>,
-    to: InForce,
+    to: AlgorithmId,
     pub(super) report: RestoredPlan,
 }
 
@@ -51,7 +51,7 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
         };
         // Keys of a plan that the table does not have continue in the first plan.
         let plan = same.and_then(|plan| u8::try_from(plan).ok()).unwrap_or(0);
-        let to = InForce::new(plan, plans.version());
+        let to = AlgorithmId::new(plan, plans.version());
         let was = |to: &A| parameters.unless_of(to, Some(index));
         let was = plans.with(plan, to.version(), was).transpose()?.flatten();
         let found = match same {
@@ -79,12 +79,12 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
     }
 
     fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Done {
-        let (plans, set) = (self.plans, self.plans.own_in_force(key.hash));
+        let (plans, set) = (self.plans, self.plans.override_in_force(key.hash));
         let convert = |was: Option<&A>, to| converted(key, self.moved, was, (plans, to));
         let overrides = &mut self.restored.overrides;
         let (to, word) = match own {
             Some(parameters) => {
-                let to = set.unwrap_or(InForce::new(0, plans.version()));
+                let to = set.unwrap_or(AlgorithmId::new(0, plans.version()));
                 let was = |to: &A| parameters.unless_of(to, None);
                 let was = plans.with_in_force(to, key.hash, was);
                 let was = was.transpose()?.flatten();
@@ -191,7 +191,7 @@ fn converted<A: ChangeQuota + Rebase>(
     key: &Record,
     moved: Moved,
     was: Option<&A>,
-    (plans, to): (&Plans<A>, InForce),
+    (plans, to): (&Plans<A>, AlgorithmId),
 ) -> Option<u64> {
     let word = plans.with_in_force(to, key.hash, |to| {
         let word = moved.word(key.word, was, to);

@@ -10,11 +10,11 @@ mod write;
 pub use report::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};
 
 use super::KeyHasher;
-use super::overrides::OWN;
+use super::overrides::OVERRIDE;
 use super::slot::PLANS;
 use crate::snapshot::{MAX_PLANS, OWN_PLAN};
 
-const _: () = assert!(PLANS == MAX_PLANS as u64 && OWN as u64 == OWN_PLAN);
+const _: () = assert!(PLANS == MAX_PLANS as u64 && OVERRIDE as u64 == OWN_PLAN);
 
 /// Hashes a fixed key, with which a reader checks the hasher. The key has parts of several types,
 /// so it also detects a hasher that differs only for slices or long keys, for example because

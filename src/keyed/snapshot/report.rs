@@ -23,7 +23,7 @@ pub struct Restored {
 }
 
 /// Counts the keys of a snapshot that had an algorithm of their own
-/// ([`set_algorithm`](crate::keyed::Key::set_algorithm)) or have one in the table, including idle
+/// ([`set_override`](crate::keyed::Key::set_override)) or have one in the table, including idle
 /// keys. A restore sets no overrides: a key continues with the algorithm that the table has for it.
 ///
 /// ```

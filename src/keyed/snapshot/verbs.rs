@@ -90,7 +90,7 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///   ([`ChangeQuota::carry_over`]). Keys of a plan that this table does not have continue in
     ///   the first one. [`Restored::plans`] says what happened to each plan.
     /// - A key that had an **algorithm of its own**
-    ///   ([`set_algorithm`](crate::keyed::Key::set_algorithm)) continues with the one that is set
+    ///   ([`set_override`](crate::keyed::Key::set_override)) continues with the one that is set
     ///   in this table, or in the first plan if none is. [`Restored::overrides`] counts such keys.
     /// - A **banned** key stays banned as long as without the restart.
     /// - The **hasher** adopts the snapshot's seed. A hasher that has no seed must give the same

@@ -182,7 +182,7 @@ mod tests {
         let bucket = |burst| TokenBucket::new(Quota::per_hour(burst)).expect("a bucket");
         let table = Keyed::new(bucket(5), 1).and_then(|table| table.with_overrides(2));
         let table = table.expect("there is memory");
-        let set = |key, burst| table.key(key).at(now).set_algorithm(bucket(burst));
+        let set = |key, burst| table.key(key).at(now).set_override(bucket(burst));
         set("key", 1000).expect("a place");
         assert!(table.key("key").at(now).try_acquire_n(999).is_ok());
         let live = || {

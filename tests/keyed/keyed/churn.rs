@@ -90,8 +90,8 @@ impl Churn {
         let own = (!self.random.one_in(3)).then_some(own);
         self.model.set_own(key, own, 0, self.now);
         match own {
-            Some(own) => assert_eq!(self.table.key(&key).set_algorithm(own), Ok(())),
-            None => drop(self.table.key(&key).unset_algorithm()),
+            Some(own) => assert_eq!(self.table.key(&key).set_override(own), Ok(())),
+            None => drop(self.table.key(&key).remove_override()),
         }
     }
 
@@ -229,7 +229,7 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
     if let Some(own) = own {
         churn.table = churn.table.with_overrides(keys.len()).expect("one plan");
         for key in keys.iter().step_by(3) {
-            assert_eq!(churn.table.key(key).set_algorithm(own), Ok(()));
+            assert_eq!(churn.table.key(key).set_override(own), Ok(()));
             churn.model.set_own(*key, Some(own), 0, churn.now);
         }
     }

@@ -245,13 +245,13 @@ impl Run {
         );
         match (owned, random.below(3)) {
             (Some(_), 0) => {
-                assert!(view.at(now).unset_algorithm());
+                assert!(view.at(now).remove_override());
                 self.model.set_own(key, None, plan, now);
             }
-            (None, 0) => assert!(!view.at(now).unset_algorithm()),
+            (None, 0) => assert!(!view.at(now).remove_override()),
             (None, _) if self.model.own.len() == self.overrides => {
                 let max = self.overrides;
-                let refused = view.at(now).set_algorithm(own);
+                let refused = view.at(now).set_override(own);
                 assert_eq!(refused, Err(LimiterError::OverridesInUse { max }));
             }
             (_, 1)
@@ -265,12 +265,12 @@ impl Run {
                 self.model.set_own(key, Some(own), plan, now);
             }
             _ => {
-                assert_eq!(self.table.key(&key).at(now).set_algorithm(own), Ok(()));
+                assert_eq!(self.table.key(&key).at(now).set_override(own), Ok(()));
                 self.model.set_own(key, Some(own), plan, now);
             }
         }
         let own = self.model.own.get(&key).map(|(own, _)| *own);
-        assert_eq!(self.table.key(&key).own_algorithm(), own);
+        assert_eq!(self.table.key(&key).override_algorithm(), own);
         assert_eq!(self.table.overrides(), self.model.own.len());
     }
 

@@ -20,7 +20,7 @@ fn left<A: ChangeQuota>(limiter: &Keyed<A, ManualClock>, key: &str) -> u64 {
 #[test]
 fn a_table_without_overrides_refuses_them_by_name() {
     let limiter = table(bucket("5/h"));
-    let refused = limiter.key("alice").set_algorithm(bucket("100/h"));
+    let refused = limiter.key("alice").set_override(bucket("100/h"));
     let error = refused.expect_err("it has none");
     let expected = (LimiterError::NoOverrides, "overrides");
     assert_eq!((error, error.field()), expected);
@@ -28,7 +28,8 @@ fn a_table_without_overrides_refuses_them_by_name() {
     let refused = limiter.key("alice").set_quota(Quota::per_hour(100));
     assert_eq!(refused, Err(LimiterError::NoOverrides));
     assert!(
-        !limiter.key("alice").unset_algorithm() && limiter.key("alice").own_algorithm().is_none()
+        !limiter.key("alice").remove_override()
+            && limiter.key("alice").override_algorithm().is_none()
     );
     assert_eq!((limiter.overrides(), limiter.max_overrides()), (0, 0));
     assert_eq!(left(&limiter, "alice"), 5);
@@ -59,20 +60,20 @@ fn impossible_numbers_of_overrides_are_errors() {
 fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
     let limiter = of_bucket("5/h", 3);
     for key in ["a", "b", "c"] {
-        assert_eq!(limiter.key(key).set_algorithm(bucket("100/h")), Ok(()));
+        assert_eq!(limiter.key(key).set_override(bucket("100/h")), Ok(()));
     }
     let max = 3;
     let error = limiter
         .key("d")
-        .set_algorithm(bucket("100/h"))
+        .set_override(bucket("100/h"))
         .expect_err("one too many");
     assert_eq!(error, LimiterError::OverridesInUse { max });
     assert!(error.to_string().contains("at most 3 keys"), "{error}");
     assert_eq!((left(&limiter, "d"), limiter.overrides()), (5, 3));
     // A key with an override may get another one, and a removed override is free for another key.
-    assert_eq!(limiter.key("a").set_algorithm(bucket("50/h")), Ok(()));
-    assert!(limiter.key("b").unset_algorithm());
-    assert_eq!(limiter.key("d").set_algorithm(bucket("70/h")), Ok(()));
+    assert_eq!(limiter.key("a").set_override(bucket("50/h")), Ok(()));
+    assert!(limiter.key("b").remove_override());
+    assert_eq!(limiter.key("d").set_override(bucket("70/h")), Ok(()));
     let all = ["a", "b", "c", "d"].map(|key| left(&limiter, key));
     assert_eq!(all, [50, 5, 100, 70]);
     let quota = Quota::per_hour(7).burst(0);
@@ -92,7 +93,7 @@ fn overrides_are_found_by_their_own_keys_only_and_entries_are_reused() {
     for turn in 0..20_000_u64 {
         let key = random.below(300);
         if owned.contains_key(&key) && random.one_in(3) {
-            assert!(limiter.key(&key).unset_algorithm());
+            assert!(limiter.key(&key).remove_override());
             owned.remove(&key);
         } else if owned.contains_key(&key) || owned.len() < 100 {
             let n = 10 + turn % 1000;
@@ -113,7 +114,7 @@ fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
     let limiter = limiter.expect("one plan");
     let keys = in_sixteen_slots(120);
     let (alice, others) = keys.split_first().expect("many");
-    let actual = limiter.key(alice).set_algorithm(bucket("2/s burst 20"));
+    let actual = limiter.key(alice).set_override(bucket("2/s burst 20"));
     assert_eq!(actual, Ok(()));
     let fresh = || assert_eq!(limiter.key(alice).available(), 20);
     fresh();
@@ -151,7 +152,7 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
     let alice = limiter.key("alice");
     assert!(alice.with_plan(1).try_acquire_n(10).is_ok());
-    assert_eq!(alice.set_algorithm(bucket("1000/h")), Ok(()));
+    assert_eq!(alice.set_override(bucket("1000/h")), Ok(()));
     let of = |plan: usize| alice.with_plan(plan).available();
     assert_eq!([of(0), of(1)], [40, 40]);
     let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
@@ -170,10 +171,10 @@ fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() 
     let set = limiter.set_plan_quota(1, Quota::per_hour(60), Keep::Fresh);
     assert_eq!((set, of(1)), (Ok(()), 38));
     is_refused();
-    assert!(alice.with_plan(1).unset_algorithm());
+    assert!(alice.with_plan(1).remove_override());
     assert_eq!(of(1), 38);
     assert_eq!(alice.with_plan(1).set_quota(Quota::per_hour(90)), Ok(()));
-    let actual = (of(1), alice.unset_algorithm(), of(1));
+    let actual = (of(1), alice.remove_override(), of(1));
     assert_eq!(actual, (38, true, 5));
 }
 
@@ -185,22 +186,22 @@ fn changes_gain_no_permits_and_forgive_no_debt() {
     assert_eq!(alice.charge(12).debt(), 7);
     for turn in 0..100_u64 {
         let own = bucket(&format!("{}/h", 1 + turn * 7 % 200));
-        assert_eq!(alice.set_algorithm(own), Ok(()));
+        assert_eq!(alice.set_override(own), Ok(()));
         if turn % 3 == 0 {
-            assert!(alice.unset_algorithm());
+            assert!(alice.remove_override());
         }
         assert_eq!(alice.available(), 0);
     }
-    alice.unset_algorithm();
+    alice.remove_override();
     let due = alice.time_until(1).expect("in time");
     assert!(due >= Duration::from_secs(8 * 720), "{due:?}");
     // A grant from before returns nothing under another algorithm.
     let granted = limiter.try_acquire_n("bob", 3).expect("fresh");
-    assert_eq!(bob.set_algorithm(bucket("100/h")), Ok(()));
+    assert_eq!(bob.set_override(bucket("100/h")), Ok(()));
     let actual = (bob.undo(granted), bob.available());
     assert_eq!(actual, (0, 2));
     let granted = limiter.try_acquire_n("bob", 2).expect("there");
-    assert_eq!(bob.set_algorithm(bucket("100/h")), Ok(()));
+    assert_eq!(bob.set_override(bucket("100/h")), Ok(()));
     let actual = (bob.undo(granted), bob.available());
     assert_eq!(actual, (0, 0));
     let granted = bob.at(tick(NOW + 3600 * SECOND)).take_up_to(9);
@@ -217,8 +218,8 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
         let over = mallory.banned_until().expect("banned");
         for own in [Some(other), Some(one), Some(other), None] {
             match own {
-                Some(own) => assert_eq!(mallory.set_algorithm(own), Ok(())),
-                None => assert!(mallory.unset_algorithm()),
+                Some(own) => assert_eq!(mallory.set_override(own), Ok(())),
+                None => assert!(mallory.remove_override()),
             }
             let until = mallory.banned_until().expect("still");
             // A window can't begin in the middle of another, so the ban may end later.
@@ -230,7 +231,7 @@ fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     // This also holds for a key that a ban inserted.
     let limiter = of_bucket("5/h", 1);
     let mallory = limiter.key("mallory");
-    assert_eq!(mallory.set_algorithm(bucket("100/s")), Ok(()));
+    assert_eq!(mallory.set_override(bucket("100/s")), Ok(()));
     let minute = Duration::from_secs(60);
     mallory.ban_for(minute).expect("there is room");
     let expected = Some(tick(NOW + 60 * SECOND + SECOND / 100));
@@ -253,7 +254,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
             0 => format!("fixed-window {n}/h"),
             _ => format!("token-bucket 36/h burst {n}"),
         };
-        assert_eq!(limiter.key(&key).set_algorithm(algorithm(&own)), Ok(()));
+        assert_eq!(limiter.key(&key).set_override(algorithm(&own)), Ok(()));
         assert!(limiter.try_acquire(&key).is_ok());
     }
     // No busy key is mistaken for an idle one.
@@ -265,7 +266,7 @@ fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     }
     limiter.clock().advance(Duration::from_secs(100 * 300));
     for (_, key) in alike() {
-        assert!(limiter.key(&key).unset_algorithm());
+        assert!(limiter.key(&key).remove_override());
     }
     // Four of them had fewer permits than the plan gives.
     assert_eq!((limiter.overrides(), limiter.stats().idle), (0, 252));
@@ -282,7 +283,7 @@ fn a_key_without_room_is_answered_by_its_own_algorithm() {
         for key in others {
             assert!(limiter.try_acquire(key).is_ok());
         }
-        assert_eq!(limiter.key(alice).set_algorithm(bucket("100/h")), Ok(()));
+        assert_eq!(limiter.key(alice).set_override(bucket("100/h")), Ok(()));
         let said = limiter.try_acquire_n(alice, 50);
         match overflow {
             Overflow::Deny => assert_eq!(said, Err(Denied::no_room(50))),
@@ -296,12 +297,12 @@ fn a_key_without_room_is_answered_by_its_own_algorithm() {
 #[test]
 fn a_new_hasher_or_bound_removes_all_overrides() {
     let limiter = of_bucket("5/h", 2);
-    assert_eq!(limiter.key("alice").set_algorithm(bucket("100/h")), Ok(()));
+    assert_eq!(limiter.key("alice").set_override(bucket("100/h")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok());
     let limiter = limiter.with_hasher(SeededHasher::new([1, 2]));
     assert_eq!((limiter.overrides(), limiter.max_overrides()), (0, 2));
     assert_eq!(left(&limiter, "alice"), 5);
-    assert_eq!(limiter.key("alice").set_algorithm(bucket("100/h")), Ok(()));
+    assert_eq!(limiter.key("alice").set_override(bucket("100/h")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok());
     let limiter = limiter.with_overrides(9).expect("one plan");
     let there = (limiter.overrides(), limiter.max_overrides(), limiter.len());
@@ -325,13 +326,13 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
                     }
                     match turn / KEYS % 4 {
                         3 => {
-                            limiter.key(&key).unset_algorithm();
+                            limiter.key(&key).remove_override();
                         }
                         n => {
                             // Intervals of whole nanoseconds, so that nothing is rounded.
                             let rate = [5, 20, 40][n as usize];
                             let own = bucket(&format!("{rate}/s burst {}", 1000 + n));
-                            let _ = limiter.key(&key).set_algorithm(own);
+                            let _ = limiter.key(&key).set_override(own);
                         }
                     }
                 }
@@ -360,13 +361,13 @@ fn a_key_may_have_an_algorithm_of_another_kind() {
         let limiter: Keyed<AnyAlgorithm, _, IdentityState> = crowded(*one);
         let limiter = limiter.with_overrides(1).expect("one plan");
         let now = tick(NOW);
-        assert_eq!(limiter.key(&7_u64).at(now).set_algorithm(*other), Ok(()));
+        assert_eq!(limiter.key(&7_u64).at(now).set_override(*other), Ok(()));
         let alone = table(*other);
         for n in [1, 2, 0, 3, 1, 1, 9] {
             let said = limiter.key(&7_u64).at(now).try_acquire_n(n).map(SameGrant);
             let right = alone.key(&7_u64).at(now).try_acquire_n(n).map(SameGrant);
             assert_eq!(said, right, "{one} {other}");
         }
-        assert_eq!(limiter.key(&7_u64).own_algorithm(), Some(*other));
+        assert_eq!(limiter.key(&7_u64).override_algorithm(), Some(*other));
     }
 }

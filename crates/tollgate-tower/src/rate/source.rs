@@ -139,7 +139,7 @@ where
     fn quota(&self, key: Option<&K::Key<'_>>) -> Option<Quota> {
         let has_overrides = self.table.max_overrides() > 0;
         let own = key.filter(|_| has_overrides);
-        let own = own.and_then(|key| self.table.key(key).own_algorithm());
+        let own = own.and_then(|key| self.table.key(key).override_algorithm());
         Some(own.map_or_else(|| self.table.quota(), |own| own.quota()))
     }
 

@@ -23,7 +23,7 @@ fn two_plans() -> Keyed<TokenBucket, ManualClock> {
 /// Returns a snapshot with blocks of each kind.
 fn file() -> Vec<u8> {
     let limiter = two_plans();
-    let own = limiter.key(&3_u64).set_algorithm(bucket("5/s"));
+    let own = limiter.key(&3_u64).set_override(bucket("5/s"));
     assert_eq!(own, Ok(()));
     for key in 0..8_u64 {
         let used = limiter.key(&key).with_plan(key as usize % 2);

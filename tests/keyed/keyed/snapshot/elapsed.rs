@@ -30,7 +30,7 @@ fn the_time_of_day_measures_the_pause() {
 fn idle_keys_are_not_written() {
     let limiter = table(bucket("10/s"), ticks(1.0)).with_overrides(1);
     let limiter = limiter.expect("one plan");
-    assert_eq!(limiter.key("bob").set_algorithm(bucket("20/s")), Ok(()));
+    assert_eq!(limiter.key("bob").set_override(bucket("20/s")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok() && limiter.try_acquire("bob").is_ok());
     let written = || limiter.snapshot(&mut Vec::new()).expect("nothing fails");
     assert_eq!(written(), 2);

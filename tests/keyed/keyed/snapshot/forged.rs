@@ -194,7 +194,7 @@ fn forged_numbers_never_panic() {
     for (turn, algorithm) in all().into_iter().enumerate() {
         let any = |random: &mut Random| all()[random.below(13) as usize];
         let limiter = made([algorithm, any(&mut random)], turn % 2 == 0);
-        assert_eq!(limiter.key(&7_u64).set_algorithm(any(&mut random)), Ok(()));
+        assert_eq!(limiter.key(&7_u64).set_override(any(&mut random)), Ok(()));
         for key in 0..8_u64 {
             let used = limiter.key(&key).with_plan(key as usize % 2);
             let _ = used.take_up_to(1 + key % 3);
@@ -213,7 +213,7 @@ fn forged_numbers_never_panic() {
                 let mut next = made(plans, random.one_in(2));
                 next.clock().set(tick(random.next() >> random.below(64)));
                 if random.one_in(2) {
-                    let set = next.key(&7_u64).set_algorithm(any(&mut random));
+                    let set = next.key(&7_u64).set_override(any(&mut random));
                     assert_eq!(set, Ok(()));
                 }
                 let elapsed = Duration::from_nanos(random.next() >> random.below(64));
@@ -228,7 +228,7 @@ fn forged_numbers_never_panic() {
                 }
                 asked(&next);
                 let after = any(&mut random);
-                assert_eq!(next.key(&7_u64).set_algorithm(after), Ok(()));
+                assert_eq!(next.key(&7_u64).set_override(after), Ok(()));
                 asked(&next);
                 restored += 1;
             }

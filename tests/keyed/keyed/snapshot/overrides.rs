@@ -15,7 +15,7 @@ fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock
     let limiter = table(bucket(quota), ticks(1.0)).with_overrides(10);
     let limiter = limiter.expect("one plan");
     for (key, quota) in overrides {
-        assert_eq!(limiter.key(key).set_algorithm(bucket(quota)), Ok(()));
+        assert_eq!(limiter.key(key).set_override(bucket(quota)), Ok(()));
     }
     limiter
 }
@@ -62,7 +62,7 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     let mut next = next_table(bucket("100/h"), ticks(1.0))
         .with_overrides(10)
         .expect("one plan");
-    assert_eq!(next.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
+    assert_eq!(next.key("alice").set_override(bucket("1000/h")), Ok(()));
     assert!(next.try_acquire_n("alice", 1).is_ok());
     let error = read(&mut next, &bytes).expect_err("of another seed");
     let is_it = matches!(error, RestoreError::OverridesOfAnotherSeed { overrides: 1 });
@@ -71,11 +71,11 @@ fn overrides_set_before_a_restore_with_another_seed_are_refused() {
         "{error}"
     );
     assert_eq!((next.key("alice").available(), next.overrides()), (999, 1));
-    assert!(next.key("alice").unset_algorithm());
+    assert!(next.key("alice").remove_override());
     let restored = read(&mut next, &bytes).expect("whole");
     assert_eq!(found(&restored), [0, 0, 1, 0]);
     assert_eq!(next.key("alice").available(), 50);
-    assert_eq!(next.key("alice").set_algorithm(bucket("1000/h")), Ok(()));
+    assert_eq!(next.key("alice").set_override(bucket("1000/h")), Ok(()));
     assert_eq!(next.key("alice").available(), 50);
     // A table without overrides reads it too.
     let (next, restored) = whole(next_table(bucket("100/h"), ticks(1.0)), &bytes);
@@ -107,7 +107,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
             .with_overrides(16)
             .expect("one plan");
         let own = bucket("100/min");
-        each(&limiter, |key| assert_eq!(key.set_algorithm(own), Ok(())));
+        each(&limiter, |key| assert_eq!(key.set_override(own), Ok(())));
         limiter
     };
     let limiter = owned();
@@ -115,7 +115,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     let bytes = written(&limiter);
     let (next, restored) = whole(owned(), &bytes);
     assert_eq!(restored.keys, 16);
-    each(&next, |key| assert!(key.unset_algorithm()));
+    each(&next, |key| assert!(key.remove_override()));
     are_protected(&next, 8);
     are_restored("100/min", &bytes, 8);
 }
@@ -127,7 +127,7 @@ fn a_table_with_overrides_is_the_same_after_a_restart() {
         let mut random = Random(seed);
         let own = |limiter: &Keyed<AnyAlgorithm, ManualClock>| {
             for (key, own) in (0..).step_by(3).zip(all()) {
-                assert_eq!(limiter.key(&(key as u64)).set_algorithm(own), Ok(()));
+                assert_eq!(limiter.key(&(key as u64)).set_override(own), Ok(()));
             }
         };
         let made = || {
@@ -163,7 +163,7 @@ fn keys_are_written_in_the_order_of_their_slots() {
     // In the first pair of buckets, in the middle, and in the last.
     let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 0x1234_5678_9ABC);
     let [_, own, _] = keys;
-    assert_eq!(limiter.key(&own).set_algorithm(bucket("20/s")), Ok(()));
+    assert_eq!(limiter.key(&own).set_override(bucket("20/s")), Ok(()));
     for key in keys {
         assert!(limiter.try_acquire(&key).is_ok());
     }
