@@ -91,11 +91,11 @@ class Pace:
         after = m.when(z3.Not(denied), lambda: self.taken(m, word, accrued, n))
         return z3.Not(denied), after, units, accrued
 
-    def room(self, m, word, accrued):
+    def free(self, m, word, accrued):
         return m.saturating_sub(self.capacity, m.saturating_sub(word, accrued))
 
     def available(self, m, word, accrued):
-        return m.div(self.room(m, word, accrued), self.unit, "available")
+        return m.div(self.free(m, word, accrued), self.unit, "available")
 
     def take_up_to(self, m, word, now, n):
         accrued = self.accrued(m, now)
@@ -141,7 +141,7 @@ class Pace:
 
     def carry_over(self, m, word, now, other):
         accrued, then = self.accrued(m, now), other.accrued(m, now)
-        have = self.room(m, word, accrued)
+        have = self.free(m, word, accrued)
         owe = m.saturating_sub(m.saturating_sub(word, accrued), self.headroom(m, z3.IntVal(0)))
         converted = m.div(m.mul(have, other.unit, 128), self.unit, "have")
         owed = m.div_ceil(m.mul(owe, other.unit, 128), self.unit, 128, "owe")

@@ -20,7 +20,7 @@ MODELED = {
     ],
     "src/algorithm/pace/meter.rs": ["scale", "accrued", "tick_of", "is_short", "horizon", "resets"],
     "src/algorithm/pace/verbs.rs": [
-        "accrued", "headroom", "step", "take_up_to", "room", "granted", "denied",
+        "accrued", "headroom", "step", "take_up_to", "free", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
         "carry_over", "rebase",
     ],

@@ -103,7 +103,7 @@ impl Algorithm for Daily {
         // A request for no permits changes nothing.
         let next = if n == 0 { word } else { today.word(taken) };
         let granted = Granted::new(n, today.at)
-            .with_room(self.limit.saturating_sub(taken), NonZeroU64::MIN)
+            .with_remaining(self.limit.saturating_sub(taken), NonZeroU64::MIN)
             .with_mark(next);
         let reset_at = match taken {
             0 => today.at,

@@ -59,7 +59,7 @@ impl<const STRICT: bool> Algorithm for Total<STRICT> {
         }
         let next = word + n * self.whole();
         let granted = Granted::new(n, now).with_mark(next);
-        Ok((next, granted.with_room(there - n, NonZeroU64::MIN)))
+        Ok((next, granted.with_remaining(there - n, NonZeroU64::MIN)))
     }
 
     fn available(&self, word: u64, _now: Tick) -> u64 {

@@ -78,7 +78,7 @@ impl<const IDLES: bool> Algorithm for Watched<IDLES> {
             Some(taken) if taken + n > self.limit => return Err(Denied::never(n, self.limit)),
             Some(taken) => taken + n,
         };
-        let granted = Granted::new(n, now).with_room(self.limit - taken, NonZeroU64::MIN);
+        let granted = Granted::new(n, now).with_remaining(self.limit - taken, NonZeroU64::MIN);
         let next = if n == 0 { word } else { self.word(Some(taken)) };
         Ok((next, granted))
     }

@@ -83,7 +83,7 @@ macro_rules! stateless {
 
 stateless!(Exempt, u64::MAX, |n, now| {
     Ok(Granted::new(n, now)
-        .with_room(u64::MAX, NonZeroU64::MIN)
+        .with_remaining(u64::MAX, NonZeroU64::MIN)
         .into())
 });
 stateless!(Closed, 0, |n, now| {

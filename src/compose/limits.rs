@@ -210,7 +210,7 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         self.enter(n)?;
         let granted = Granted::new(n, now);
-        Ok(granted.with_room(self.room(), NonZeroU64::MIN).into())
+        Ok(granted.with_remaining(self.free(), NonZeroU64::MIN).into())
     }
 
     super::member::holder_leaves!();

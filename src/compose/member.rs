@@ -322,7 +322,7 @@ macro_rules! holder_leaves {
     () => {
         #[inline]
         fn available_at(&self, _now: Tick) -> u64 {
-            self.room()
+            self.free()
         }
 
         #[inline]
@@ -370,7 +370,7 @@ impl<C> Member<C> for Concurrency {
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         Self::take(self, n, false)?;
         Ok(Granted::new(n, now)
-            .with_room(self.room(), core::num::NonZeroU64::MIN)
+            .with_remaining(self.free(), core::num::NonZeroU64::MIN)
             .into())
     }
 

@@ -121,7 +121,7 @@ fn take_beside<M: Members<C>, C: Clock>(
     now: Tick,
 ) -> Result<M::Grants, AllDenied> {
     let inside = room.map(|room| {
-        let left = WithConcurrency(Concurrency::room);
+        let left = WithConcurrency(Concurrency::free);
         let left = all.members.visit(room.member, left).flatten();
         (
             room.member,
@@ -298,7 +298,7 @@ impl<C> Member<C> for Inside {
     }
 
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        let granted = Granted::new(n, now).with_room(self.left, NonZeroU64::MIN);
+        let granted = Granted::new(n, now).with_remaining(self.left, NonZeroU64::MIN);
         Ok(granted.into())
     }
 

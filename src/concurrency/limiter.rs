@@ -453,7 +453,7 @@ impl Concurrency {
     }
 
     /// Returns the weight that there is room for now.
-    pub(crate) fn room(&self) -> u64 {
+    pub(crate) fn free(&self) -> u64 {
         let word = self.load();
         word.limit().saturating_sub(word.inside())
     }

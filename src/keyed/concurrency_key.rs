@@ -93,7 +93,7 @@ impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
 
     /// Returns the weight that there is room for now.
     #[inline]
-    pub(crate) fn room(&self) -> u64 {
+    pub(crate) fn free(&self) -> u64 {
         self.key().at(Tick::ZERO).available()
     }
 
@@ -116,7 +116,7 @@ impl<S, R: Deref<Target = KeyedConcurrency<S>>> fmt::Debug for ConcurrencyKey<R>
             .field("limit", &self.limiter.limit())
             .field(
                 "inside",
-                &(self.limiter.limit().saturating_sub(self.room())),
+                &(self.limiter.limit().saturating_sub(self.free())),
             )
             .finish()
     }

@@ -56,7 +56,7 @@ pub struct Granted {
     mark: u64,
     /// The remaining room in the algorithm's own unit, and the units per permit. The division is
     /// made only when a caller asks.
-    room: u64,
+    left: u64,
     unit: NonZeroU64,
     /// When the limiter will be idle, and when the caller may go, in units that accrue at
     /// `speed / 2^60` per nanosecond.
@@ -84,7 +84,7 @@ pub struct GrantInfo {
     n: u64,
     at: Tick,
     /// See [`Granted`].
-    room: u64,
+    left: u64,
     unit: NonZeroU64,
     /// See [`Granted`].
     reset: u64,
@@ -109,7 +109,7 @@ impl Granted {
             n,
             at,
             mark: 0,
-            room: 0,
+            left: 0,
             unit: NonZeroU64::MIN,
             reset: 0,
             ready: 0,
@@ -151,8 +151,8 @@ impl Granted {
     /// Returns what remains, in the algorithm's own unit.
     #[inline]
     #[cfg(feature = "std")]
-    pub(crate) const fn room(&self) -> u64 {
-        self.room
+    pub(crate) const fn left(&self) -> u64 {
+        self.left
     }
 
     /// Returns which word made the grant.
@@ -167,11 +167,11 @@ impl Granted {
     pub(crate) fn and(self, other: Self) -> Self {
         let (one, other) = (self.info(), other.info());
         let tick = |grant: &GrantInfo, units| grant.tick_of(units);
-        let room = one.remaining().saturating_add(other.remaining());
+        let left = one.remaining().saturating_add(other.remaining());
         let reset = tick(&one, one.reset).max(tick(&other, other.reset));
         let ready = tick(&one, one.ready).max(tick(&other, other.ready));
         Self::new(one.n.saturating_add(other.n), one.at.max(other.at))
-            .with_room(room, NonZeroU64::MIN)
+            .with_remaining(left, NonZeroU64::MIN)
             .with_reset_at(reset)
             .with_ready_at(ready)
             .with_source(SEVERAL)
@@ -179,8 +179,8 @@ impl Granted {
 
     /// Sets what remains: `room` units, at `unit` units per permit.
     #[inline]
-    pub const fn with_room(self, room: u64, unit: NonZeroU64) -> Self {
-        Self { room, unit, ..self }
+    pub const fn with_remaining(self, left: u64, unit: NonZeroU64) -> Self {
+        Self { left, unit, ..self }
     }
 
     /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller
@@ -188,7 +188,7 @@ impl Granted {
     #[cfg(feature = "std")]
     pub(crate) const fn unlimited(self) -> Self {
         Self {
-            room: u64::MAX,
+            left: u64::MAX,
             unit: NonZeroU64::MIN,
             reset: 0,
             ready: 0,
@@ -281,7 +281,7 @@ impl Granted {
         GrantInfo {
             n: self.n,
             at: self.at,
-            room: self.room,
+            left: self.left,
             unit: self.unit,
             reset: self.reset,
             ready: self.ready,
@@ -343,7 +343,7 @@ readers! {
 
     /// Returns how many permits were left right after the grant.
     fn remaining(self) -> u64 {
-        self.room / self.unit.get()
+        self.left / self.unit.get()
     }
 
     /// Returns how long after [`at`](Self::at) the limiter is idle again, if no caller takes more.

@@ -157,7 +157,7 @@ impl<A: Split> Shard<A> {
     pub(super) fn new(algorithm: A, permit: NonZeroU64, shards: u64, tick: Tick) -> Self {
         // Seven eighths of the room of a new shard.
         let keep = match algorithm.step(0, tick, 0) {
-            Ok((_, fresh)) if shards > 1 => fresh.room() - fresh.room() / 8,
+            Ok((_, fresh)) if shards > 1 => fresh.left() - fresh.left() / 8,
             _ => 0,
         };
         let slack = match algorithm.available(0, tick) / SLACK {
@@ -221,7 +221,7 @@ impl<A: Split> Shard<A> {
     /// Returns whether a grant that produces this word needs no scan of the other shards.
     #[inline(always)]
     pub(super) fn needs_no_look(&self, word: u64, granted: &Granted) -> bool {
-        granted.room() >= self.keep || self.slack > 0 && self.is_within_limit(word)
+        granted.left() >= self.keep || self.slack > 0 && self.is_within_limit(word)
     }
 
     /// Returns whether the word is between that of the fullest shard at the last scan and the

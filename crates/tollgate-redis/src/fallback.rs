@@ -140,7 +140,8 @@ impl Deputy {
         n: u64,
         outage: Outage,
     ) -> Result<(Granted, Episode), Denied> {
-        let granted = |left| Granted::new(n, Tick::from_nanos(0)).with_room(left, NonZeroU64::MIN);
+        let granted =
+            |left| Granted::new(n, Tick::from_nanos(0)).with_remaining(left, NonZeroU64::MIN);
         match self {
             Self::Closed => Err(Denied::later(n, outage.retry_after)),
             Self::Open(most) => Ok((granted(most.saturating_sub(n)), Episode::None)),

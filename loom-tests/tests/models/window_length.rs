@@ -108,7 +108,7 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
     let counts_late_ones = |windows: &FixedWindow, word, now, n| {
         let (next, granted) = windows.step(word, now, n)?;
         let granted = Granted::new(n, now)
-            .with_room(granted.remaining(), NonZeroU64::MIN)
+            .with_remaining(granted.remaining(), NonZeroU64::MIN)
             .with_mark(next);
         Ok((next, granted))
     };

@@ -88,7 +88,7 @@ impl Algorithm for Windows {
             (view.window << 8) + view.taken + counted
         };
         let granted = Granted::new(n, view.at)
-            .with_room(LIMIT - view.taken - n, NonZeroU64::MIN)
+            .with_remaining(LIMIT - view.taken - n, NonZeroU64::MIN)
             .with_mark(next);
         Ok((next, granted))
     }

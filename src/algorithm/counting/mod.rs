@@ -65,7 +65,7 @@ pub(in crate::algorithm) trait WindowCount {
 
     /// Returns how many more permits fit.
     #[inline(always)]
-    fn room(&self, seen: Seen<Self::More>) -> u64 {
+    fn free(&self, seen: Seen<Self::More>) -> u64 {
         self.limit().get().saturating_sub(seen.count)
     }
 
@@ -173,7 +173,7 @@ impl<W: WindowCount> Counting<'_, W> {
     fn granted(&self, word: u64, seen: Seen<W::More>, now: Tick, n: u64) -> (u64, Granted) {
         let (next, then) = (self.next(word, seen, n), seen.with(n));
         let granted = Granted::new(n, self.0.counted_at(word, seen, now))
-            .with_room(self.0.room(then), NonZeroU64::MIN)
+            .with_remaining(self.0.free(then), NonZeroU64::MIN)
             .with_mark(next);
         match self.0.forgotten_at(then) {
             Some(tick) => (next, granted.with_reset_at(tick)),
@@ -212,7 +212,7 @@ impl<W: WindowCount> Algorithm for Counting<'_, W> {
 
     #[inline]
     fn available(&self, word: u64, now: Tick) -> u64 {
-        self.0.room(self.0.see(word, now))
+        self.0.free(self.0.see(word, now))
     }
 
     #[inline]
@@ -240,7 +240,7 @@ impl<W: WindowCount> Algorithm for Counting<'_, W> {
     #[inline]
     fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let seen = self.0.see(word, now);
-        self.granted(word, seen, now, n.min(self.0.room(seen)))
+        self.granted(word, seen, now, n.min(self.0.free(seen)))
     }
 }
 

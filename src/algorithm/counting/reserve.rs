@@ -104,7 +104,7 @@ impl<W: WindowCount> Reserve for Counting<'_, W> {
         }
         let (next, after) = (self.next(word, then, n), then.with(n));
         let granted = Granted::new(n, now)
-            .with_room(self.0.room(after), NonZeroU64::MIN)
+            .with_remaining(self.0.free(after), NonZeroU64::MIN)
             .with_mark(next);
         let granted = match self.0.forgotten_at(after) {
             Some(tick) => granted.with_reset_at(tick),

@@ -186,8 +186,8 @@ impl Pace {
         let Some(burst) = NonZeroU64::new(capacity / unit.get()) else {
             return None;
         };
-        let room = MAX_WORD - 2 * capacity;
-        let horizon = ((room as u128) << SPEED_BITS) / speed.get() as u128;
+        let rest = MAX_WORD - 2 * capacity;
+        let horizon = ((rest as u128) << SPEED_BITS) / speed.get() as u128;
         let inverse = (1_u128 << (64 + SPEED_BITS)) / speed.get() as u128;
         Some(Self {
             meter: Steady {

@@ -54,7 +54,7 @@ impl<M: Meter + PartialEq> Pace<M> {
     #[inline]
     pub(crate) fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let accrued = self.accrued(now);
-        let n = n.min(self.room(word, accrued) / self.unit.get());
+        let n = n.min(self.free(word, accrued) / self.unit.get());
         let next = if n == 0 {
             word
         } else {
@@ -65,14 +65,14 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     /// Returns the units that are available.
     #[inline]
-    fn room(&self, word: u64, accrued: u64) -> u64 {
+    fn free(&self, word: u64, accrued: u64) -> u64 {
         self.capacity.saturating_sub(word.saturating_sub(accrued))
     }
 
     #[inline(always)]
     pub(super) fn granted(&self, next: u64, accrued: u64, now: Tick, n: u64) -> Granted {
         let granted = Granted::new(n, now)
-            .with_room(self.room(next, accrued), self.unit)
+            .with_remaining(self.free(next, accrued), self.unit)
             .with_mark(next);
         self.meter.resets(granted, next)
     }
@@ -90,7 +90,7 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     #[inline]
     pub(crate) fn available(&self, word: u64, now: Tick) -> u64 {
-        self.room(word, self.accrued(now)) / self.unit.get()
+        self.free(word, self.accrued(now)) / self.unit.get()
     }
 
     #[inline]
@@ -198,7 +198,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         }
         // Convert available permits to the new unit, rounded down, and debt likewise, rounded up.
         let (have, owe) = (
-            self.room(word, accrued),
+            self.free(word, accrued),
             word.saturating_sub(accrued)
                 .saturating_sub(self.headroom(0)),
         );

@@ -121,11 +121,11 @@ impl WindowCount for SlidingWindow {
     }
 
     #[inline]
-    fn room(&self, seen: Seen) -> u64 {
-        let room = self.allowed().saturating_sub(self.weighed(seen));
-        let room = room / u128::from(self.grid.period().get());
+    fn free(&self, seen: Seen) -> u64 {
+        let free = self.allowed().saturating_sub(self.weighed(seen));
+        let free = free / u128::from(self.grid.period().get());
         // The room is at most the limit, because rounding down leaves out less than a permit.
-        u64::try_from(room).unwrap_or(self.limit.get())
+        u64::try_from(free).unwrap_or(self.limit.get())
     }
 
     #[inline(always)]

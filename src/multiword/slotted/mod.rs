@@ -171,7 +171,7 @@ impl<C> SlottedWindow<C> {
     #[inline(always)]
     fn granted(&self, slot: u64, total: u64, n: u64, now: Tick) -> Granted {
         let granted = Granted::new(n, self.shape.counted_at(slot, now))
-            .with_room(self.shape.limit.saturating_sub(total), NonZeroU64::MIN)
+            .with_remaining(self.shape.limit.saturating_sub(total), NonZeroU64::MIN)
             .with_mark(slot);
         granted.with_reset_at(self.shape.end(slot))
     }

@@ -13,7 +13,7 @@ use tollgate_http::LimitState;
 pub(crate) fn grant(n: u64, left: u64, reset: Duration) -> GrantInfo {
     let reset = Tick::from_nanos(u64::try_from(reset.as_nanos()).unwrap_or(u64::MAX));
     Granted::new(n, Tick::ZERO)
-        .with_room(left, NonZeroU64::MIN)
+        .with_remaining(left, NonZeroU64::MIN)
         .with_reset_at(reset)
         .info()
 }

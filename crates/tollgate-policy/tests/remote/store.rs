@@ -116,7 +116,7 @@ impl Store {
                 });
             }
             let granted = Granted::new(ask.cost, Tick::from_nanos(0));
-            let granted = granted.with_room(left.unwrap_or(0), std::num::NonZeroU64::MIN);
+            let granted = granted.with_remaining(left.unwrap_or(0), std::num::NonZeroU64::MIN);
             taken.push((key, granted.info()));
         }
         for (key, info) in &taken {

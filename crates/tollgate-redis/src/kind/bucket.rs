@@ -169,7 +169,7 @@ impl Bucket {
         let idle = rate.units(mark);
         let after = BucketSeen { idle: mark };
         let granted = Granted::new(n, tick(now))
-            .with_room(self.available(&after, now), NonZeroU64::MIN)
+            .with_remaining(self.available(&after, now), NonZeroU64::MIN)
             .with_reset_at(tick(rate.micros_up(idle)));
         let leaves = match n {
             0 => 0,

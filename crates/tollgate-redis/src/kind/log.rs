@@ -58,7 +58,7 @@ impl Log {
         }
         let at = now.max(seen.last);
         let room = self.limit.saturating_sub(live);
-        let mut granted = Granted::new(n, tick(at)).with_room(room, NonZeroU64::MIN);
+        let mut granted = Granted::new(n, tick(at)).with_remaining(room, NonZeroU64::MIN);
         if live > 0 {
             let last = if n > 0 { at } else { seen.last };
             granted = granted.with_reset_at(tick(last.saturating_add(self.period)));

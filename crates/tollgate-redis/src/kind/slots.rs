@@ -80,7 +80,7 @@ impl Slots {
             return Err(BadReply);
         }
         let room = self.limit.saturating_sub(live);
-        let mut granted = Granted::new(n, tick(now)).with_room(room, NonZeroU64::MIN);
+        let mut granted = Granted::new(n, tick(now)).with_remaining(room, NonZeroU64::MIN);
         if live > 0 {
             let lease = if n > 0 { self.lease } else { 0 };
             granted = granted.with_reset_at(tick(seen.last.max(now.saturating_add(lease))));

@@ -142,7 +142,7 @@ impl Window {
             ..*seen
         };
         let mut granted = Granted::new(n, tick(now.max(seen.ends.saturating_sub(self.period))))
-            .with_room(self.available(&after, now), NonZeroU64::MIN);
+            .with_remaining(self.available(&after, now), NonZeroU64::MIN);
         if let Some(reset) = self.forgotten_at(&after) {
             granted = granted.with_reset_at(tick(reset));
         }

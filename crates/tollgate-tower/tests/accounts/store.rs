@@ -94,7 +94,7 @@ impl SlowStore {
                     fallback: None,
                 });
             };
-            let granted = Granted::new(ask.cost, Tick::ZERO).with_room(left, NonZeroU64::MIN);
+            let granted = Granted::new(ask.cost, Tick::ZERO).with_remaining(left, NonZeroU64::MIN);
             taken.push((key, granted.info()));
         }
         for (key, info) in &taken {
