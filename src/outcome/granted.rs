@@ -54,7 +54,7 @@ pub struct Granted {
     n: u64,
     at: Tick,
     mark: u64,
-    /// The remaining room in the algorithm's own unit, and the units per permit. The division is
+    /// What remains in the algorithm's own unit, and the units per permit. The division is
     /// made only when a caller asks.
     left: u64,
     unit: NonZeroU64,
@@ -177,7 +177,7 @@ impl Granted {
             .with_source(SEVERAL)
     }
 
-    /// Sets what remains: `room` units, at `unit` units per permit.
+    /// Sets what remains: `left` units, at `unit` units per permit.
     #[inline]
     pub const fn with_remaining(self, left: u64, unit: NonZeroU64) -> Self {
         Self { left, unit, ..self }
