@@ -11,8 +11,6 @@ use crate::store::Place;
 
 /// A member that grants every request and takes nothing, such as for an exempt customer.
 ///
-/// It has no clock. A composition of `Exempt` alone is refused, because it has no clock either.
-///
 /// ```
 /// use tollgate::compose::{All, Exempt, OrElse};
 /// use tollgate::{Limiter, Quota};

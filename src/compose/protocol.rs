@@ -140,6 +140,7 @@ impl<M: Members<C>, C> All<M, C> {
     ) -> Result<M::Grants, AllDenied> {
         // Without optimization too, a long tuple must not get this code for each step and kind.
         let unrolls = const { unrolls::<M, C>() };
+        // A limit that appears twice has one step.
         if !unrolls || M::COUNT != Some(self.order.len()) {
             return Ok(self.take_out_of_line(cost, now, later)?);
         }

@@ -5,6 +5,7 @@ mod beside_reservations;
 mod counted;
 mod denials;
 mod denials_write_nothing;
+mod every_member;
 mod known_failures;
 mod lost_races;
 mod members;

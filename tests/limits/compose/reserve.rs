@@ -76,6 +76,17 @@ fn a_due_reservation_is_undone_as_a_grant() {
 }
 
 #[test]
+fn a_due_reservation_of_a_limit_twice_is_undone_as_a_grant() {
+    let (clock, [slow, fast]) = one_empty();
+    let all = All::new((&fast, &fast, &slow)).expect("two limits");
+    let reserved = all.reserve_each([1, 3, 4]).expect("due in 4 s");
+    clock.advance(Duration::from_secs(4));
+    assert!(fast.try_acquire_n(2).is_ok());
+    assert_eq!(reserved.into_granted().undo(), 8);
+    assert_eq!((slow.available(), fast.available()), (4, 8));
+}
+
+#[test]
 fn a_cancelled_reservation_leaves_every_member_as_it_was() {
     for seconds in [0, 1, 3, 4, 9] {
         let (clock, [slow, fast]) = one_empty();

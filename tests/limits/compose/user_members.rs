@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::{Context, Wake, Waker};
 
-use tollgate::compose::{Held, Member, OrElse};
+use tollgate::compose::{Held, Member, Members, OrElse, Visitor};
 use tollgate::store::Place;
 
-use super::bucket;
 use super::scripted::Scripted;
+use super::{Bucket, bucket, full};
 use crate::support::*;
 
 /// A member without a state, which grants or denies.
@@ -93,4 +93,49 @@ fn a_waker_that_panics_leaves_no_one_inside() {
         assert_eq!(rooms[first].inside(), 1);
         assert_eq!(rooms[1 - first].inside(), 0);
     }
+}
+
+/// Members whose type tells a wrong number of them.
+struct Miscounted<'l, const COUNT: usize>(&'l [Bucket; 3]);
+
+impl<const COUNT: usize> Members<ManualClock> for Miscounted<'_, COUNT> {
+    type Grants = [Option<Held>; 3];
+    const COUNT: Option<usize> = Some(COUNT);
+
+    fn count(&self) -> usize {
+        3
+    }
+
+    fn visit<V: Visitor<ManualClock>>(&self, index: usize, visitor: V) -> Option<V::Output> {
+        Some(visitor.visit(self.0.get(index)?, None))
+    }
+
+    fn no_grants(&self) -> Self::Grants {
+        [const { None }; 3]
+    }
+
+    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>> {
+        grants.get_mut(index)
+    }
+
+    fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
+        grants.get(index)?.as_ref()
+    }
+}
+
+/// Each member is taken from once nevertheless.
+#[test]
+fn a_wrong_constant_lets_no_request_past_a_member() {
+    let (_, limits) = full([5, 5, 5]);
+    let left = || limits.each_ref().map(|limit| limit.available());
+    fn takes<const COUNT: usize>(limits: &[Bucket; 3]) {
+        let all = All::new(Miscounted::<COUNT>(limits)).expect("limits");
+        drop(all.try_acquire().expect("granted"));
+    }
+    takes::<2>(&limits);
+    assert_eq!(left(), [4; 3]);
+    takes::<4>(&limits);
+    assert_eq!(left(), [3; 3]);
+    takes::<0>(&limits);
+    assert_eq!(left(), [2; 3]);
 }
