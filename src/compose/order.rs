@@ -206,7 +206,7 @@ impl Order {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn sum_of_same(&self, member: usize, cost: impl Fn(usize) -> u64) -> u64 {
         let same = self.same_as.iter().take(self.members()).enumerate();
         let costs = same.filter(|(_, first)| usize::from(**first) == member);
