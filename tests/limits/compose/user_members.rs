@@ -95,11 +95,13 @@ fn a_waker_that_panics_leaves_no_one_inside() {
     }
 }
 
-/// Members whose type tells a wrong number of them.
-struct Miscounted<'l, const COUNT: usize>(&'l [Bucket; 3]);
+/// Three members whose type tells this number of them, with places for so many grants.
+struct Miscounted<'l, const COUNT: usize, const PLACES: usize>(&'l [Bucket; 3]);
 
-impl<const COUNT: usize> Members<ManualClock> for Miscounted<'_, COUNT> {
-    type Grants = [Option<Held>; 3];
+impl<const COUNT: usize, const PLACES: usize> Members<ManualClock>
+    for Miscounted<'_, COUNT, PLACES>
+{
+    type Grants = [Option<Held>; PLACES];
     const COUNT: Option<usize> = Some(COUNT);
 
     fn count(&self) -> usize {
@@ -111,7 +113,7 @@ impl<const COUNT: usize> Members<ManualClock> for Miscounted<'_, COUNT> {
     }
 
     fn no_grants(&self) -> Self::Grants {
-        [const { None }; 3]
+        [const { None }; PLACES]
     }
 
     fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>> {
@@ -129,7 +131,7 @@ fn a_wrong_constant_lets_no_request_past_a_member() {
     let (_, limits) = full([5, 5, 5]);
     let left = || limits.each_ref().map(|limit| limit.available());
     fn takes<const COUNT: usize>(limits: &[Bucket; 3]) {
-        let all = All::new(Miscounted::<COUNT>(limits)).expect("limits");
+        let all = All::new(Miscounted::<COUNT, 3>(limits)).expect("limits");
         drop(all.try_acquire().expect("granted"));
     }
     takes::<2>(&limits);
@@ -138,4 +140,18 @@ fn a_wrong_constant_lets_no_request_past_a_member() {
     assert_eq!(left(), [3; 3]);
     takes::<0>(&limits);
     assert_eq!(left(), [2; 3]);
+}
+
+/// What can't be kept can't be given back, so it is not taken.
+#[test]
+fn members_without_a_place_for_a_grant_are_denied() {
+    let (_, limits) = full([5, 5, 5]);
+    fn denied<const COUNT: usize>(limits: &[Bucket; 3]) {
+        let all = All::new(Miscounted::<COUNT, 2>(limits)).expect("limits");
+        let denied = all.try_acquire().map(drop).expect_err("no place");
+        assert_eq!(denied.denied(), Some(Denied::busy(1)), "{COUNT}");
+    }
+    denied::<3>(&limits);
+    denied::<2>(&limits);
+    assert_eq!(limits.each_ref().map(|limit| limit.available()), [5; 3]);
 }
