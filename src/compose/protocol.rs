@@ -9,6 +9,7 @@ use super::members::Members;
 use super::undo::Undo;
 use super::visits::{Check, CountDenied, CountGranted, Denial, Take, TakeFast, Why};
 use crate::clock::Tick;
+use crate::outcome::Denied;
 use crate::sync::inject_fault;
 
 /// How many times a request tries to take from all members. Each failure is a lost race.
@@ -241,22 +242,29 @@ impl<M: Members<C>, C> All<M, C> {
         for step in first..self.order.len() {
             let member = self.order.get(step);
             let n = self.sums(cost)(member);
-            let Some(slot) = self.members.slot(undo.grants, step) else {
-                continue;
+            let taken = match self.members.slot(undo.grants, step) {
+                Some(slot) => {
+                    let take = Take {
+                        n,
+                        now,
+                        member,
+                        slot,
+                    };
+                    self.members.visit(member, take)
+                }
+                None => None,
             };
-            let take = Take {
-                n,
-                now,
-                member,
-                slot,
+            let denied = match taken {
+                Some(Ok(())) => continue,
+                Some(Err(denied)) => denied,
+                // A user's `Members` lacks the member, or a place for its grant.
+                None => AllDenied::of(member, None, Denied::busy(n)),
             };
-            if let Some(Err(denied)) = self.members.visit(member, take) {
-                mem::forget(undo);
-                return match step {
-                    0 => Err(denied),
-                    _ => Ok(Some(LostRace(denied))),
-                };
-            }
+            mem::forget(undo);
+            return match step {
+                0 => Err(denied),
+                _ => Ok(Some(LostRace(denied))),
+            };
         }
         mem::forget(undo);
         Ok(None)
