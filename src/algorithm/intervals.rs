@@ -11,9 +11,9 @@
 //! │ the permit count at which the bucket will be full again          │
 //! └─────────────────────────────────────────────────────────────────┘
 //!
-//! made(now) = window(now) * n
-//! base      = max(word, made)
-//! admitted iff base + k <= made + burst;  the word becomes base + k
+//! accrued(now) = window(now) * n
+//! base         = max(word, accrued)
+//! admitted iff base + k <= accrued + burst;  the word becomes base + k
 //! ```
 //!
 //! **Budget.** `n * (windows in 50 years) + 2 * burst < 2^64`, so a burst of debt always fits.

@@ -115,7 +115,7 @@ pub trait Member<C> {
 
     /// Takes as [`take`](Self::take) does, in one attempt, and keeps the grant in `held`. `None`
     /// says that nothing was taken and that `take` must decide, for example because another thread
-    /// was faster. The default calls `take`.
+    /// was faster. `held` is written only if permits were taken. The default calls `take`.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ pub trait Member<C> {
         false
     }
 
-    /// Counts a grant that the caller gets. It is called only if the member [counts](Self::counts).
+    /// Counts a grant that the caller gets. It is called if any member [counts](Self::counts).
     #[inline]
     fn count_granted(&self, held: &Held) {
         let _ = held;

@@ -4,7 +4,6 @@ use core::mem;
 
 use super::all::All;
 use super::denied::AllDenied;
-use super::held::Held;
 use super::members::Members;
 use super::undo::Undo;
 use super::visits::{Check, CountDenied, CountGranted, Denial, Take, TakeFast, Why};
@@ -301,13 +300,6 @@ impl<M: Members<C>, C> All<M, C> {
     #[inline(always)]
     fn sums(&self, cost: impl Cost) -> impl Cost {
         move |member| self.order.sum(member, cost)
-    }
-
-    #[inline(always)]
-    pub(super) fn keep(&self, grants: &mut M::Grants, step: usize, held: Held) {
-        if let Some(slot) = self.members.slot(grants, step) {
-            *slot = Some(held);
-        }
     }
 
     /// Looks at all members, and returns the longest denial.

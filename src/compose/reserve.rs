@@ -314,8 +314,11 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
                 now,
                 member,
             };
+            let Some(slot) = self.members.slot(grants, step) else {
+                return Err(AllDenied::of(member, None, Denied::busy(n)));
+            };
             if let Some(taken) = self.members.visit(member, take) {
-                self.keep(grants, step, taken?);
+                *slot = Some(taken?);
             }
         }
         Ok(())
