@@ -2,7 +2,7 @@
 
 use core::hash::Hash;
 
-use super::core::Request;
+use super::decide::Request;
 use super::hasher::KeyHasher;
 use super::limiter::Keyed;
 use crate::algorithm::Algorithm;
@@ -65,18 +65,14 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
             return Err(LimiterError::OutcomesLength { keys, outcomes });
         }
         let plan = u8::try_from(plan).unwrap_or(u8::MAX);
-        let mut probe_seqs = [self.core.table.probe_seq(0); AHEAD];
+        let mut probe_seqs = [self.keys.table().probe_seq(0); AHEAD];
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
             for (probe_seq, key) in probe_seqs.iter_mut().zip(keys) {
-                *probe_seq = self.core.fetch(self.hasher.hash_key(key));
+                *probe_seq = self.keys.table().fetch(self.hasher.hash_key(key));
             }
             for (probe_seq, outcome) in probe_seqs.into_iter().zip(outcomes) {
-                let request = Request {
-                    probe_seq,
-                    plan,
-                    now,
-                };
-                *outcome = self.core.apply(request, Acquire { n: 1 });
+                let request = Request::new(&self.keys, probe_seq, plan, now);
+                *outcome = request.run(Acquire { n: 1 });
             }
         }
         Ok(())

@@ -3,10 +3,10 @@
 use core::hash::Hash;
 use std::string::String;
 
-use super::core::Request;
+use super::decide::Request;
 use super::hasher::KeyHasher;
 use super::limiter::Keyed;
-use super::stats::{Event, KeyedStats};
+use super::stats::KeyedStats;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
@@ -31,7 +31,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// ```
     #[must_use]
     pub fn plan_named(&self, name: &str) -> Option<usize> {
-        self.core.plans.position(name)
+        self.keys.plans().position(name)
     }
 
     /// Iterates over the names of the plans, in their order. The iterator is empty if the plans
@@ -49,12 +49,12 @@ impl<A, C, S> Keyed<A, C, S> {
     /// # }
     /// ```
     pub fn plan_names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.core.plans.names().iter().map(String::as_str)
+        self.keys.plans().names().iter().map(String::as_str)
     }
 
     /// Returns how many keys are in the table, including idle ones.
     pub fn len(&self) -> usize {
-        usize::try_from(self.core.events.tracked()).unwrap_or(usize::MAX)
+        usize::try_from(self.keys.tracked()).unwrap_or(usize::MAX)
     }
 
     /// Returns whether the table has no keys.
@@ -65,7 +65,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// Returns the number of slots: about 1.5 for each key of the requested capacity, and at least
     /// 2048.
     pub fn slots(&self) -> usize {
-        self.core.table.slots()
+        self.keys.table().slots()
     }
 }
 
@@ -88,13 +88,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         // Prefetch before the clock is read, so that the two overlap.
-        let probe_seq = self.core.fetch(self.hasher.hash_key(key));
-        let request = Request {
-            probe_seq,
-            plan: 0,
-            now: self.clock.now(),
-        };
-        self.core.apply(request, Acquire { n })
+        let probe_seq = self.keys.table().fetch(self.hasher.hash_key(key));
+        Request::new(&self.keys, probe_seq, 0, self.clock.now()).run(Acquire { n })
     }
 
     /// Counts the keys in the table and those that left. To find idle keys it visits the whole
@@ -126,24 +121,6 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
     /// Counts the keys at this tick, as [`stats`](Self::stats) does.
     #[must_use]
     pub fn stats_at(&self, now: Tick) -> KeyedStats {
-        let core = &self.core;
-        let (mut tracked, mut idle) = (0, 0);
-        for (_, held) in core.table.all().filter(|(_, held)| held.is_live()) {
-            tracked += 1;
-            idle += u64::from(core.plans.is_idle(held, core.plans.version(), now));
-        }
-        let of = |event| core.events.of(event);
-        let protected = of(Event::EvictedProtected);
-        KeyedStats {
-            tracked,
-            idle,
-            inserted: of(Event::Inserted),
-            expired: of(Event::Expired),
-            evicted: protected.wrapping_add(of(Event::Evicted)),
-            evicted_protected: protected,
-            removed: of(Event::Removed),
-            no_room: of(Event::NoRoom),
-            decisions: None,
-        }
+        self.keys.stats(now)
     }
 }

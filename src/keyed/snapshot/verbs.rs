@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use super::restore::restore;
 use super::{Restored, file, write};
 use crate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
 use crate::clock::{Clock, Tick};
@@ -71,7 +72,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         writer: &mut (impl io::Write + ?Sized),
         now: Tick,
     ) -> io::Result<u64> {
-        write::write((&self.core, &self.hasher), &mut &mut *writer, now)
+        write::write((&self.keys, &self.hasher), &mut &mut *writer, now)
     }
 }
 
@@ -166,8 +167,8 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         // Read the clock after the time of day. In the other order, the time between the two would
         // count twice.
         let now = self.clock.now();
-        self.core
-            .restore(&mut self.hasher, reader, (now, &elapsed), is_whole)
+        let into = (&mut self.keys, &mut self.hasher);
+        restore(into, reader, (now, &elapsed), is_whole)
     }
 }
 
@@ -184,7 +185,7 @@ impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
         let reader = &mut &mut *reader;
-        self.core
-            .restore(&mut self.hasher, reader, (now, &|_| elapsed), false)
+        let into = (&mut self.keys, &mut self.hasher);
+        restore(into, reader, (now, &|_| elapsed), false)
     }
 }
