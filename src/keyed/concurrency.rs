@@ -10,7 +10,6 @@ use ::core::marker::PhantomData;
 use ::core::ops::Deref;
 use std::sync::Arc;
 
-use super::decide::Request;
 use super::hasher::{KeyHasher, SeededHasher};
 use super::limiter::Keyed;
 use super::overflow::Overflow;
@@ -20,7 +19,6 @@ use crate::clock::{NoClock, Tick};
 use crate::concurrency::limiter::checked;
 use crate::limiter_error::LimiterError;
 use crate::outcome::Denied;
-use crate::store::operations::{Acquire, Refund};
 use crate::sync::{Ordering, fence, inject_fault};
 
 /// Limits how many callers are inside at once for each key, such as a tenant or an address.
@@ -227,16 +225,10 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
 }
 
 impl<S> KeyedConcurrency<S> {
-    #[inline(always)]
-    fn request(&self, hash: u64) -> Request<'_, Places> {
-        let keys = &self.table.keys;
-        Request::new(keys, keys.table().fetch(hash), 0, Tick::ZERO)
-    }
-
     /// Takes a weight of `n` for the key with this hash.
     #[inline(always)]
     pub(super) fn enter(&self, hash: u64, n: u64) -> Result<(), Denied> {
-        self.request(hash).run(Acquire { n })?;
+        self.table.key_of(hash).at(Tick::ZERO).try_acquire_n(n)?;
         // ORDERING: Acquire. It pairs with the fence in `leave`, since decisions in place are
         // Relaxed. The exchange of the slot read what the last caller that left wrote there, or a
         // later exchange, so this caller sees what that one did inside.
@@ -256,7 +248,7 @@ impl<S> KeyedConcurrency<S> {
         // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Release);
         // The key is in the table: it has this guard, so it is not idle.
-        let Ok(_) = self.request(hash).run(Refund { n });
+        self.table.key_of(hash).at(Tick::ZERO).refund(n);
     }
 }
 

@@ -157,20 +157,26 @@ impl<R> Key<R> {
 }
 
 impl<'a, A, C, S> Key<&'a Keyed<A, C, S>> {
-    /// Returns a view whose methods run at this tick and read no clock.
-    #[inline(always)]
-    pub const fn at(&self, now: Tick) -> View<Self> {
-        View::new(*self, now)
-    }
-
     /// Returns the table's clock.
     #[inline]
     pub const fn clock(&self) -> &'a C {
         &self.table.clock
     }
+
+    /// Returns a view whose methods run at this tick and read no clock.
+    #[inline(always)]
+    pub const fn at(&self, now: Tick) -> View<Self> {
+        View::new(*self, now)
+    }
 }
 
 impl<A, C, S> Key<Arc<Keyed<A, C, S>>> {
+    /// Returns the table's clock.
+    #[inline]
+    pub fn clock(&self) -> &C {
+        &self.table.clock
+    }
+
     /// Returns the key, borrowed from this one.
     #[inline]
     pub fn key(&self) -> Key<&Keyed<A, C, S>> {
@@ -185,12 +191,6 @@ impl<A, C, S> Key<Arc<Keyed<A, C, S>>> {
     #[inline]
     pub fn at(&self, now: Tick) -> View<Key<&Keyed<A, C, S>>> {
         self.key().at(now)
-    }
-
-    /// Returns the table's clock.
-    #[inline]
-    pub fn clock(&self) -> &C {
-        &self.table.clock
     }
 }
 

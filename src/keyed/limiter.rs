@@ -12,9 +12,8 @@ use crate::limiter_error::LimiterError;
 
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
 ///
-/// A bounded number of keys can have algorithms of their own:
-/// [`with_overrides`](Self::with_overrides). The table stores hashes of the keys, so it can't list
-/// the keys; `examples/own_map.rs` can.
+/// A bounded number of keys can have overrides: [`with_overrides`](Self::with_overrides). The table
+/// stores hashes of the keys, so it can't list the keys; `examples/own_map.rs` can.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};

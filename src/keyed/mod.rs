@@ -8,7 +8,6 @@ mod find;
 mod plans;
 
 mod ban;
-mod batch;
 mod concurrency;
 mod concurrency_key;
 mod counted;

@@ -9,8 +9,7 @@ use crate::store::view::View;
 use crate::traits::forms::clock_forms;
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// Returns how many keys have algorithms of their own, including keys that are not in the
-    /// table.
+    /// Returns how many keys have overrides, including keys that are not in the table.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -27,7 +26,7 @@ impl<A, C, S> Keyed<A, C, S> {
         self.keys.plans().overrides_in_use()
     }
 
-    /// Returns how many keys can have algorithms of their own: the number given to
+    /// Returns how many keys can have overrides: the number given to
     /// [`with_overrides`](Self::with_overrides), or 0.
     #[must_use]
     pub fn max_overrides(&self) -> usize {
@@ -36,18 +35,18 @@ impl<A, C, S> Keyed<A, C, S> {
 }
 
 clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
-    /// Gives this key an algorithm of its own. It decides on the key whichever plan is requested,
+    /// Gives this key an override: this algorithm decides on the key whichever plan is requested,
     /// until it is [removed](Self::remove_override) or replaced.
     ///
     /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
     /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
-    /// be undone. A key that is not in the table starts with the whole burst of its own algorithm.
-    /// The key keeps its algorithm when it leaves the table, even if it is evicted or
+    /// be undone. A key that is not in the table starts with the whole burst of its override. The
+    /// key keeps its override when it leaves the table, even if it is evicted or
     /// [removed](Self::remove), and starts afresh when it returns.
     ///
     /// The table must be created [with overrides](super::Keyed::with_overrides). Another key whose
-    /// hash agrees in 60 bits gets the same algorithm. A decision on a key with its own algorithm
-    /// takes about seven times the instructions of one on another known key.
+    /// hash agrees in 60 bits gets the same override. A decision on a key with an override takes
+    /// about seven times the instructions of one on another known key.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -68,10 +67,10 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     ///
     /// [`LimiterError::NoOverrides`] if the table was created without overrides.
     /// [`LimiterError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other
-    /// keys already have algorithms of their own. Nothing has changed then.
+    /// keys already have overrides. Nothing has changed then.
     fn set_override / set_override_at(algorithm: A) -> Result<(), LimiterError>;
-    /// Gives this key a quota of its own. This [sets](Self::set_override) the
-    /// algorithm of its plan, with this quota.
+    /// [Overrides](Self::set_override) the quota of this key's plan: the override is the algorithm
+    /// of the plan, with this quota.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -92,7 +91,7 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// [`LimiterError`] as for [`set_override`](Self::set_override), and if the quota can't be
     /// represented or the plan does not exist: then nothing has changed.
     fn set_quota / set_quota_at(quota: Quota) -> Result<(), LimiterError>;
-    /// Removes this key's own algorithm, and returns whether it had one. The key continues in the
+    /// Removes this key's override, and returns whether it had one. The key continues in the
     /// plan of this view, and keeps its permits.
     ///
     /// ```
@@ -113,7 +112,7 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
 }}
 
 impl<A: ChangeQuota + Settings + Clone, C, S> Key<&Keyed<A, C, S>> {
-    /// Returns this key's own algorithm, or `None` if it uses its plan.
+    /// Returns this key's override, or `None` if it uses its plan.
     ///
     /// ```
     /// use tollgate::algorithm::ChangeQuota;
@@ -122,8 +121,8 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Key<&Keyed<A, C, S>> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
     /// limiter.key("alice").set_quota(Quota::per_hour(100))?;
-    /// let own = limiter.key("alice").override_algorithm().ok_or("none of its own")?;
-    /// assert_eq!(own.quota(), Quota::per_hour(100));
+    /// let of_alice = limiter.key("alice").override_algorithm().ok_or("no override")?;
+    /// assert_eq!(of_alice.quota(), Quota::per_hour(100));
     /// assert!(limiter.key("bob").override_algorithm().is_none());
     /// # Ok(())
     /// # }
@@ -135,7 +134,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Key<&Keyed<A, C, S>> {
 }
 
 impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
-    /// Gives the key an algorithm of its own, as [`Key::set_override`] does.
+    /// Gives the key an override, as [`Key::set_override`] does.
     ///
     /// # Errors
     ///
@@ -147,7 +146,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
         table.keys.set_override(probe_seq, algorithm, self.now)
     }
 
-    /// Gives the key a quota of its own, as [`Key::set_quota`] does.
+    /// Overrides the quota of the key, as [`Key::set_quota`] does.
     ///
     /// # Errors
     ///
@@ -158,7 +157,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
         self.set_override(algorithm.with_quota(quota)?)
     }
 
-    /// Removes the key's own algorithm, as [`Key::remove_override`] does.
+    /// Removes the key's override, as [`Key::remove_override`] does.
     pub fn remove_override(&self) -> bool {
         let Key {
             table,

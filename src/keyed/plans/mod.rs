@@ -135,7 +135,7 @@ impl<A> Plans<A> {
     /// Returns the current version.
     #[inline(always)]
     pub(crate) fn version(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the store of `set_quota`, so the version's parameters are
+        // ORDERING: Acquire. It pairs with the store of `set_quota`: the version's parameters are
         // visible.
         // Model: keyed_quota::a_change_reaches_every_key
         self.version.load(Ordering::Acquire)

@@ -76,11 +76,11 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
         Ok(())
     }
 
-    fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Done {
+    fn key(&mut self, key: &Record, overridden: Option<&Parameters>) -> Done {
         let (plans, set) = (self.plans, self.plans.override_in_force(key.hash));
         let convert = |was: Option<&A>, to| converted(key, self.moved, was, (plans, to));
         let overrides = &mut self.restored.overrides;
-        let (to, word) = match own {
+        let (to, word) = match overridden {
             Some(parameters) => {
                 let to = set.unwrap_or(AlgorithmId::new(0, plans.version()));
                 let was = |to: &A| parameters.unless_of(to, None);

@@ -29,8 +29,8 @@ impl Source for Stream<'_> {
     }
 }
 
-/// Replaces the keys of a table by a snapshot. `elapsed` computes its age at this tick from its time
-/// of day. `is_whole` says whether more bytes after it are an error. On error nothing changes.
+/// Replaces the keys of a table by a snapshot. `elapsed` computes its age at this tick from its
+/// time of day. `is_whole` says whether more bytes after it are an error. On error nothing changes.
 pub(super) fn restore<A: ChangeQuota + Rebase + Settings, S: KeyHasher>(
     (keys, hasher): (&mut Keys<A>, &mut S),
     reader: &mut dyn io::Read,

@@ -118,13 +118,13 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
                 plans.with_plan(held.plan(), version, ask)
             })
         };
-        let Some((held, is_idle, own)) = asked else {
+        let Some((held, is_idle, overridden)) = asked else {
             return Ok(false);
         };
         let Some(hash) = hash().filter(|_| !is_idle) else {
             return Ok(true);
         };
-        if own.is_some() {
+        if overridden.is_some() {
             self.flush(None)?;
         }
         self.keys.push(Record {
@@ -134,17 +134,17 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             is_protected: held.is_protected(),
             word: held.word(),
         });
-        if own.is_some() || self.keys.len() == MAX_KEYS {
-            self.flush(own.as_ref())?;
+        if overridden.is_some() || self.keys.len() == MAX_KEYS {
+            self.flush(overridden.as_ref())?;
         }
         Ok(true)
     }
 
-    /// Writes the keys that are still to be written. All have this algorithm of their own, if one
+    /// Writes the keys that are still to be written. All have this override, if one
     /// is given.
-    fn flush(&mut self, own: Option<&Parameters>) -> io::Result<()> {
+    fn flush(&mut self, overridden: Option<&Parameters>) -> io::Result<()> {
         if !self.keys.is_empty() {
-            self.output.keys(&self.keys, own)?;
+            self.output.keys(&self.keys, overridden)?;
             self.written = self.written.saturating_add(self.keys.len() as u64);
             self.keys.clear();
         }
