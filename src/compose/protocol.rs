@@ -80,7 +80,10 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        self.counted(self.take_in_rounds(cost, now, later))
+        match self.take_in_rounds(cost, now, later) {
+            Ok(grants) => Ok(grants),
+            denied => self.counted(denied),
+        }
     }
 
     /// Lets the member that denies a request in the end count the denial.
