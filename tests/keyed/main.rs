@@ -2,7 +2,6 @@
 
 #![allow(clippy::disallowed_types, reason = "no model runs these tests")]
 
-mod compose;
 mod concurrency;
 mod counted;
 mod keyed;

@@ -4,7 +4,6 @@
 mod algorithm;
 mod asked_again;
 mod clock;
-mod compose;
 mod constructors;
 mod counted;
 #[path = "../support/deadline.rs"]

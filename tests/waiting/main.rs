@@ -3,7 +3,6 @@
 #![allow(clippy::disallowed_types, reason = "no model runs these tests")]
 
 mod adjustable;
-mod compose;
 mod concurrency;
 mod counted;
 mod support;

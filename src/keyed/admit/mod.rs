@@ -173,7 +173,6 @@ impl<A: Algorithm> Keys<A> {
             evicted_protected,
             removed: of(Event::Removed),
             no_room: of(Event::NoRoom),
-            decisions: None,
         }
     }
 }

@@ -9,6 +9,8 @@ mod kinds;
 mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
+#[path = "../../support/tables.rs"]
+mod tables;
 #[path = "../../support/threads.rs"]
 mod threads;
 #[path = "../../support/deadline.rs"]
@@ -21,23 +23,14 @@ pub(crate) mod model;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
-use tollgate::error::LimiterError;
 pub(crate) use tollgate::keyed::Overflow;
-use tollgate::keyed::SeededHasher;
 pub(crate) use tollgate::{Keep, Keyed};
 
 pub(crate) use prelude::*;
 pub(crate) use random::{Random, mix};
+pub(crate) use tables::*;
 pub(crate) use threads::on_threads;
 pub(crate) use waits::deadline;
-
-/// The initial tick of the clocks of these tables.
-pub(crate) const NOW: u64 = 86_400 * SECOND + 7;
-
-/// Returns a number of repetitions, ten times as many in a release build.
-pub(crate) const fn often(n: u64) -> u64 {
-    debug_or_release(n, 10 * n)
-}
 
 /// Returns every kind of algorithm, small and large.
 pub(crate) fn all() -> Vec<AnyAlgorithm> {
@@ -55,46 +48,11 @@ pub(crate) fn every() -> Vec<AnyAlgorithm> {
     all().into_iter().chain(with_less.map(algorithm)).collect()
 }
 
-/// Returns this queue as its own type, which supports reservations.
-pub(crate) fn queue(text: &str) -> LeakyBucket {
-    match algorithm(text) {
-        AnyAlgorithm::LeakyBucket(queue) => queue,
-        other => panic!("{other} is no queue"),
-    }
-}
-
 /// Returns about how long an empty limiter takes to fill, in nanoseconds.
 pub(crate) fn period(algorithm: &AnyAlgorithm) -> u64 {
     let quota = algorithm.quota();
     let bursts = quota.burst_size().div_ceil(quota.permits());
     quota.period().as_nanos() as u64 * bursts
-}
-
-pub(crate) fn bucket(quota: &str) -> TokenBucket {
-    TokenBucket::new(quota.parse::<Quota>().expect(quota)).expect(quota)
-}
-
-/// Random digits. With a small seed, pairs of small numbers collide.
-pub(crate) const SEED: [u64; 2] = [0x6A09_E667_F3BC_C908, 0xBB67_AE85_84CA_A73B];
-
-/// Creates a table of the smallest size, 2048 slots, whose keys have the same slots in each run.
-pub(crate) fn table<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock> {
-    of_capacity(1, algorithm)
-}
-
-pub(crate) fn of_capacity<A: Algorithm>(capacity: usize, algorithm: A) -> Keyed<A, ManualClock> {
-    let clock = ManualClock::at(tick(NOW));
-    seeded(Keyed::with_clock(algorithm, capacity, clock))
-}
-
-/// Creates one with several plans.
-pub(crate) fn with_plans<A: ChangeQuota + Clone>(plans: &[A]) -> Keyed<A, ManualClock> {
-    let clock = ManualClock::at(tick(NOW));
-    seeded(Keyed::with_plans(plans.to_vec(), 1, clock))
-}
-
-fn seeded<A>(table: Result<Keyed<A, ManualClock>, LimiterError>) -> Keyed<A, ManualClock> {
-    table.expect("a table").with_hasher(SeededHasher::new(SEED))
 }
 
 /// A hasher whose hash of a number is that number, so that a test can choose the slots of its keys.

@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 use tollgate::algorithm::Rounding;
 
-use crate::algorithm::bucket::Bucket;
 use crate::algorithm::cases;
 use crate::algorithm::first::FirstHit;
+use crate::support::reference::bucket::Bucket;
 use crate::support::*;
 
 /// Returns the most permits that may be granted in an interval of a given length.

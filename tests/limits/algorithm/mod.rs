@@ -12,7 +12,6 @@
 //! so for both, and later answers are compared again.
 
 mod bounds;
-pub(crate) mod bucket;
 mod carry;
 mod cases;
 pub(crate) mod counted;
@@ -30,9 +29,8 @@ mod stuck;
 pub(crate) mod text;
 pub(crate) mod words;
 
-use self::bucket::Bucket;
 use crate::support::driver::Run;
-use crate::support::reference::Reference;
+use crate::support::reference::{Reference, bucket::Bucket};
 use crate::support::*;
 
 /// The number of operations for each kind of limit. A build with overflow checks runs fewer, so

@@ -2,8 +2,8 @@
 //! nanoseconds, a lease is answered as its limiter would answer one request for what is missing,
 //! and that is right to the nanosecond.
 
-use crate::algorithm::bucket::Bucket;
 use crate::support::reference::Reference;
+use crate::support::reference::bucket::Bucket;
 use crate::support::*;
 
 /// A quota of up to 10 permits a nanosecond.

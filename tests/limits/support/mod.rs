@@ -11,6 +11,7 @@ pub(crate) mod moment;
 mod prelude;
 #[path = "../../support/random.rs"]
 pub(crate) mod random;
+#[path = "../../support/reference/mod.rs"]
 pub(crate) mod reference;
 pub(crate) mod seen;
 pub(crate) mod subject;

@@ -5,9 +5,9 @@
 use tollgate::algorithm::Rebase;
 use tollgate_audit::{Audit, Bound, Bounded, Log};
 
-use crate::algorithm::bucket::greatest_common_divisor;
 use crate::algorithm::quotas::{elsewhere, exact};
 use crate::support::algorithms::sharded;
+use crate::support::reference::bucket::greatest_common_divisor;
 use crate::support::*;
 use crate::whole_burst::{PERIODS, any_tick, bucket};
 

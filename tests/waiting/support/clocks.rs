@@ -1,8 +1,6 @@
-//! A clock that counts, and a timer that does not sleep.
+//! A clock that counts.
 
-use std::future::Ready;
-
-use tollgate::clock::{SleepClock, Timer};
+use tollgate::clock::SleepClock;
 
 use super::*;
 
@@ -32,19 +30,5 @@ impl SleepClock for Counting {
         // Returning to this tick is a reading too.
         self.readings.fetch_add(1, SeqCst);
         self.clock.sleep_until(due, now)
-    }
-}
-
-/// A timer that returns at once. Such a timer must not hold the executor forever.
-#[derive(Default)]
-pub(crate) struct AtOnce(AtomicU64);
-
-impl Timer for AtOnce {
-    type Sleep = Ready<()>;
-
-    fn sleep(&self, _: Duration) -> Ready<()> {
-        let sleeps = self.0.fetch_add(1, SeqCst);
-        assert!(sleeps < 1000, "too many sleeps in one poll");
-        std::future::ready(())
     }
 }

@@ -5,29 +5,26 @@ mod clocks;
 mod deadline;
 #[path = "../../support/kinds.rs"]
 mod kinds;
+#[path = "../../support/polled.rs"]
+mod polled;
 #[path = "../../support/prelude.rs"]
 mod prelude;
 #[path = "../../support/random.rs"]
 mod random;
 #[path = "../../support/sleep.rs"]
 mod sleep;
+#[path = "../../support/storm.rs"]
 pub(crate) mod storm;
 #[path = "../../support/threads.rs"]
 mod threads;
 
-use std::panic::resume_unwind;
-use std::task::{Context, Wake, Waker};
-
-pub(crate) use std::future::Future;
-pub(crate) use std::pin::{Pin, pin};
-pub(crate) use std::task::Poll;
-
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 pub(crate) use tollgate::{Adjustable, Keep};
 
-pub(crate) use clocks::{AtOnce, Counting};
+pub(crate) use clocks::Counting;
 pub(crate) use deadline::deadline;
 pub(crate) use kinds::KINDS;
+pub(crate) use polled::*;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use sleep::{HalfAsleep, Leaping};
@@ -54,93 +51,4 @@ pub(crate) fn bucket(quota: Quota) -> (ManualClock, Bucket) {
     let clock = ManualClock::new();
     let bucket = TokenBucket::new(quota).expect("a quota");
     (clock.clone(), Limiter::with_clock(bucket, Leaping(clock)))
-}
-
-/// A waker that counts its wake-ups.
-#[derive(Default)]
-pub(crate) struct WakeCounter(AtomicU64);
-
-impl WakeCounter {
-    pub(crate) fn wakes(&self) -> u64 {
-        self.0.load(SeqCst)
-    }
-}
-
-impl Wake for WakeCounter {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, SeqCst);
-    }
-}
-
-/// A waker that panics.
-pub(crate) struct PanicsWhenWoken;
-
-impl Wake for PanicsWhenWoken {
-    fn wake(self: Arc<Self>) {
-        resume_unwind(Box::new("a waker's own panic"));
-    }
-}
-
-pub(crate) fn poll_by<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(waker))
-}
-
-pub(crate) fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
-    poll_by(future, Waker::noop())
-}
-
-/// Returns the output of a future that is ready.
-#[track_caller]
-pub(crate) fn ready<F: Future>(future: Pin<&mut F>) -> F::Output {
-    match poll(future) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("it waits"),
-    }
-}
-
-/// Polls a future once. It has to wait.
-#[track_caller]
-pub(crate) fn that_waits<F: Future>(future: F) -> Pin<Box<F>> {
-    let mut future = Box::pin(future);
-    assert!(poll(future.as_mut()).is_pending(), "it does not wait");
-    future
-}
-
-/// A future that is polled by hand.
-pub(crate) struct Polled<'f, T> {
-    future: Pin<Box<dyn Future<Output = T> + Send + 'f>>,
-    wakes: Arc<WakeCounter>,
-    /// The number of wake-ups before the latest poll.
-    seen: u64,
-}
-
-impl<'f, T> Polled<'f, T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'f) -> Self {
-        Self {
-            future: Box::pin(future),
-            wakes: Arc::default(),
-            seen: 0,
-        }
-    }
-
-    pub(crate) fn poll(&mut self) -> Poll<T> {
-        self.seen = self.wakes.wakes();
-        poll_by(self.future.as_mut(), &self.wakes.clone().into())
-    }
-
-    pub(crate) fn was_woken(&self) -> bool {
-        self.wakes.wakes() > self.seen
-    }
-}
-
-/// Runs a future. Whenever it waits, the clock moves to the next tick for which a task sleeps.
-pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
-    let mut future = pin!(future);
-    for _ in 0..100_000 {
-        if let Poll::Ready(done) = poll(future.as_mut()) {
-            return done;
-        }
-        clock.set(clock.next_sleeper().expect("it waits for the clock"));
-    }
-    panic!("woken a hundred thousand times without progress");
 }

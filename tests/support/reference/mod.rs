@@ -2,6 +2,8 @@
 //! what was taken they follow from what it counts at each tick, and a binary search finds the tick
 //! at which permits are available.
 
+pub(crate) mod bucket;
+
 use std::fmt::Debug;
 
 /// 50 years of 365.25 days, in nanoseconds: the time for which the crate's guarantees hold.

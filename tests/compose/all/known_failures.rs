@@ -3,7 +3,6 @@
 use std::sync::Barrier;
 
 use super::{full, secs};
-use crate::support::threads::on_threads;
 use crate::support::*;
 
 /// In some services, a loose limit hides a tight one that is listed later.

@@ -5,7 +5,7 @@ use tollgate::TryAcquire;
 use tollgate::compose::AllReserved;
 
 use super::Bucket as Limit;
-use crate::algorithm::bucket::Bucket;
+use crate::support::reference::bucket::Bucket;
 use crate::support::reference::{Reference, Span};
 use crate::support::*;
 
@@ -22,7 +22,8 @@ struct Model {
 impl Model {
     fn random(random: &mut Random) -> Self {
         let burst = 1 + random.below(8);
-        let quota = per_ns(1, SECOND * (1 + random.below(3)) / 2).burst(burst);
+        let quota =
+            Quota::per(1, Duration::from_nanos(SECOND * (1 + random.below(3)) / 2)).burst(burst);
         Self {
             quota,
             bucket: Bucket::from_quota(quota),
