@@ -185,7 +185,8 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         key: &K,
         n: u64,
     ) -> Result<KeyedGuard<&Self, S>, Denied> {
-        KeyedGuard::enter(self, key, n)
+        let hash = self.table.hasher.hash_key(key);
+        KeyedGuard::enter(self, hash, n)
     }
 
     /// Enters like [`try_enter_n`](Self::try_enter_n). The guard keeps the limiter alive, and can
@@ -213,7 +214,8 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         key: &K,
         n: u64,
     ) -> Result<KeyedGuard<Arc<Self>, S>, Denied> {
-        KeyedGuard::enter(Arc::clone(self), key, n)
+        let hash = self.table.hasher.hash_key(key);
+        KeyedGuard::enter(Arc::clone(self), hash, n)
     }
 
     /// Returns the total weight inside for this key.
@@ -287,11 +289,7 @@ pub struct KeyedGuard<R: Deref<Target = KeyedConcurrency<S>>, S = SeededHasher> 
 
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> KeyedGuard<R, S> {
     #[inline(always)]
-    fn enter<K: Hash + ?Sized>(limiter: R, key: &K, n: u64) -> Result<Self, Denied>
-    where
-        S: KeyHasher,
-    {
-        let hash = limiter.table.hasher.hash_key(key);
+    fn enter(limiter: R, hash: u64, n: u64) -> Result<Self, Denied> {
         limiter.enter(hash, n)?;
         Ok(Self {
             limiter,

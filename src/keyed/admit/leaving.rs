@@ -231,7 +231,7 @@ impl<A: Algorithm> By<'_, A> {
     /// key must be considered.
     #[inline(always)]
     pub(super) fn first_in_order(
-        self,
+        &self,
         probe: &Probe,
         least: u64,
         idle_at: impl Fn(u64) -> Tick,
@@ -293,7 +293,7 @@ impl<A: Algorithm> By<'_, A> {
     /// Returns the scale of a key's plan.
     #[cold]
     #[inline(never)]
-    fn scale(self, held: SlotState) -> Scale {
+    fn scale(&self, held: SlotState) -> Scale {
         let now = self.now;
         let scale = |algorithm: &A, _| {
             let (word, granted) = algorithm.take_up_to(0, now, u64::MAX);
@@ -318,7 +318,7 @@ impl<A: Algorithm> By<'_, A> {
     /// burst more.
     #[cold]
     #[inline(never)]
-    fn left(self, held: SlotState) -> u64 {
+    fn left(&self, held: SlotState) -> u64 {
         let left = |algorithm: &A, word| {
             let left = algorithm.available(word, self.now);
             let more = algorithm.available(0, self.now).div_ceil(8);
@@ -327,14 +327,6 @@ impl<A: Algorithm> By<'_, A> {
         self.plans.ask(held, self.version, left).unwrap_or(0)
     }
 }
-
-impl<A> Clone for By<'_, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A> Copy for By<'_, A> {}
 
 #[cfg(test)]
 mod tests;

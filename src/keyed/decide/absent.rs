@@ -29,20 +29,15 @@ pub(super) enum Absent<A, O: Op<A>> {
 }
 
 impl<A: Algorithm> Request<'_, A> {
-    /// Runs an operation on the word of a key that is not in the table. Returns `None` if its
-    /// algorithm changes meanwhile.
-    pub(super) fn run_fresh<O: Op<A>>(&self, op: &mut O) -> Option<Absent<A, O>> {
-        self.run_fresh_by(self.in_force(), self.now, op)
-    }
-
     /// Returns the algorithm that decides on the key when it is inserted.
     #[inline(always)]
-    fn in_force(&self) -> AlgorithmId {
+    pub(super) fn in_force(&self) -> AlgorithmId {
         self.keys.plans().in_force(self.plan, self.probe_seq.hash())
     }
 
-    /// Does what [`run_fresh`](Self::run_fresh) does, with this algorithm and at this tick.
-    fn run_fresh_by<O: Op<A>>(
+    /// Runs an operation on the word of a key that is not in the table, with this algorithm and at
+    /// this tick. Returns `None` if the algorithm changes meanwhile.
+    pub(super) fn run_fresh<O: Op<A>>(
         &self,
         of: AlgorithmId,
         now: Tick,
@@ -106,7 +101,7 @@ impl<A: Algorithm> Request<'_, A> {
         let in_force = early.unwrap_or_else(|| self.in_force());
         let fresh = match fresh {
             Some(Absent::Keep { of, .. }) if of == in_force && now == self.now => fresh,
-            _ => self.run_fresh_by(in_force, now, op),
+            _ => self.run_fresh(in_force, now, op),
         };
         match fresh? {
             Absent::Keep { word, of, answer } => {

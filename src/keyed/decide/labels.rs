@@ -27,7 +27,7 @@ impl<A: Algorithm> Request<'_, A> {
             };
         }
         let free = labels.free_of_never_used()?;
-        match self.run_fresh(op)? {
+        match self.run_fresh(self.in_force(), self.now, op)? {
             Absent::Answer(outcome) => Some(outcome),
             fresh => self.insert(Claim::of(free), op, Some(fresh)),
         }

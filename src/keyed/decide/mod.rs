@@ -130,11 +130,13 @@ impl<A: Algorithm> Request<'_, A> {
                     done => done,
                 },
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None, // FAULT
-                Lookup::Pending(at, held) => match self.run_fresh(&mut op) {
-                    Some(Absent::Answer(outcome)) => Some(outcome),
-                    fresh => self.establish(&Claim::of((at, held)), &mut op, fresh),
-                },
-                Lookup::Nothing => match self.run_fresh(&mut op) {
+                Lookup::Pending(at, held) => {
+                    match self.run_fresh(self.in_force(), self.now, &mut op) {
+                        Some(Absent::Answer(outcome)) => Some(outcome),
+                        fresh => self.establish(&Claim::of((at, held)), &mut op, fresh),
+                    }
+                }
+                Lookup::Nothing => match self.run_fresh(self.in_force(), self.now, &mut op) {
                     Some(Absent::Answer(outcome)) => Some(outcome),
                     // Migrate these slots once, so that the next threads that look here need not do
                     // it.

@@ -52,7 +52,8 @@ impl Table {
 
     #[inline(never)]
     fn look_at_neighbors(&self, probe_seq: &ProbeSeq) -> Option<Pair<SlotState>> {
-        Some(self.look_at(probe_seq, probe_seq.neighbors()?))
+        let neighbors = probe_seq.neighbors()?;
+        Some(self.look_at(probe_seq, neighbors))
     }
 
     #[inline(always)]
@@ -105,25 +106,6 @@ impl Table {
             let neighbors = || self.look_at_labels_of_neighbors(probe_seq);
             labels.are_of_no_other(probe_seq.tag(), claim, neighbors)
         })
-    }
-}
-
-/// The content of a slot, or its label.
-pub(crate) trait Held: Copy {
-    fn state(self) -> SlotState;
-}
-
-impl Held for SlotState {
-    #[inline(always)]
-    fn state(self) -> SlotState {
-        self
-    }
-}
-
-impl Held for u64 {
-    #[inline(always)]
-    fn state(self) -> SlotState {
-        SlotState::of_label(self)
     }
 }
 
@@ -181,7 +163,7 @@ impl PairLabels {
     }
 }
 
-impl<T: Held> Pair<T> {
+impl<T: Copy + Into<SlotState>> Pair<T> {
     #[inline(always)]
     fn of(probe_seq: &ProbeSeq, buckets: [usize; 2], held: [[T; SLOTS]; 2]) -> Self {
         Self {
@@ -204,7 +186,7 @@ impl<T: Held> Pair<T> {
     fn slot(&self, second: bool, index: usize) -> Option<(SlotIndex, SlotState)> {
         let [first_held, second_held] = &self.held;
         let held = if second { second_held } else { first_held };
-        Some((self.at(second, index), held.get(index)?.state()))
+        Some((self.at(second, index), (*held.get(index)?).into()))
     }
 
     /// Returns the slots that satisfy `is`: for each bucket, one bit for each slot.
@@ -213,7 +195,7 @@ impl<T: Held> Pair<T> {
         let of = |held: &[T; SLOTS], second| {
             let (mut bits, mut bit) = (0, 1);
             for held in held {
-                bits |= bit * u32::from(is(held.state(), second));
+                bits |= bit * u32::from(is((*held).into(), second));
                 bit <<= 1;
             }
             bits
@@ -306,8 +288,8 @@ impl Probe {
     /// Returns whether each slot has a key that is not banned: none is free or claimed.
     #[inline(always)]
     pub(crate) fn is_full_of_keys(&self) -> bool {
-        let mut all = SlotState::of_label(!0);
-        self.each(|_, held| all = SlotState::of_label(all.label() & held.label()));
+        let mut all = SlotState::from(!0);
+        self.each(|_, held| all = SlotState::from(all.label() & held.label()));
         all.is_live_and_not_banned()
     }
 

@@ -40,7 +40,7 @@ impl ProbeSeq {
     /// Returns the tag, in the bits where a slot has it.
     #[inline(always)]
     pub(crate) const fn tag(&self) -> u64 {
-        tag_of(self.hash)
+        self.hash << TAG_SHIFT
     }
 
     /// Returns the primary bucket of the first pair.

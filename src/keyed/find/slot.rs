@@ -69,6 +69,14 @@ pub(crate) struct SlotState {
     word: u64,
 }
 
+/// A label with the word 0, as a free slot has it.
+impl From<u64> for SlotState {
+    #[inline(always)]
+    fn from(label: u64) -> Self {
+        Self { label, word: 0 }
+    }
+}
+
 impl SlotState {
     /// The content of a slot that has never been used. It never recurs, and no other content has
     /// its label.
@@ -85,12 +93,6 @@ impl SlotState {
             label: bits as u64,
             word: (bits >> 64) as u64,
         }
-    }
-
-    /// Returns the content with this label and the word 0, such as that of a free slot.
-    #[inline(always)]
-    pub(crate) const fn of_label(label: u64) -> Self {
-        Self { label, word: 0 }
     }
 
     #[inline(always)]

@@ -151,7 +151,7 @@ impl<A> Plans<A> {
     /// Returns whether the key of this live slot has an override.
     #[inline(always)]
     pub(crate) fn is_override(&self, held: SlotState) -> bool {
-        self.overrides_of(held).is_some()
+        self.overrides.is_some() && held.plan() == OVERRIDE
     }
 
     /// Returns the override of a key with this hash, if it has one.

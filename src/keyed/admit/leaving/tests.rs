@@ -48,7 +48,7 @@ fn crowd(
 
 /// Returns the key that is found by comparing words, once it is checked that no other key's turn
 /// comes before. Returns `None` if a key is idle, or if comparing words does not suffice.
-fn first(probe: &Probe, by: By<'_, TokenBucket>, bucket: &TokenBucket) -> Option<SlotState> {
+fn first(probe: &Probe, by: &By<'_, TokenBucket>, bucket: &TokenBucket) -> Option<SlotState> {
     let idle_at = |word| bucket.idle_at(word, by.now);
     let mut least = u64::MAX;
     probe.each(|_, held| least = least.min(held.word()));
@@ -94,7 +94,7 @@ fn words_in_order_are_turns_in_order() {
                     version: 0,
                     now,
                 };
-                match first(&table.look(&probe_seq), by, &bucket) {
+                match first(&table.look(&probe_seq), &by, &bucket) {
                     Some(held) if held.is_newcomer() => newcomers += 1,
                     Some(held) if held.is_protected() => protected += 1,
                     Some(_) => plain += 1,

@@ -217,7 +217,7 @@ impl Table {
 
     /// Iterates over all slots, loading each in turn.
     pub(crate) fn all(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
-        self.in_buckets(0..self.buckets())
+        (0..self.buckets()).flat_map(|bucket| self.in_bucket(bucket, false))
     }
 
     /// Iterates over the slots of these buckets, loading each in turn.
