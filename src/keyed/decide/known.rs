@@ -112,7 +112,7 @@ impl<A: Algorithm> Request<'_, A> {
         found: FoundSlot<'_>,
         step: Step<A, O>,
         op: &O,
-        holds: impl FnOnce() -> bool,
+        holds: impl Fn() -> bool,
     ) -> Option<OpResult<A, O>> {
         let held = found.held();
         let exchange = |next| found.decide_in_place(held.with_word(next).granted_if(O::TAKES));

@@ -179,14 +179,16 @@ fn end<A, O: Op<A>, E>(
     word: u64,
     step: Step<A, O>,
     exchange: impl FnOnce(u64) -> Result<(), E>,
-    holds: impl FnOnce() -> bool,
+    holds: impl Fn() -> bool,
 ) -> Option<OpResult<A, O>> {
-    let outcome = match step {
-        Err(refusal) => Err(refusal),
-        Ok(done) => match Attempt::end::<A, _, _>(op, word, done, exchange) {
-            Attempt::Unchanged(answer) => Ok(answer),
-            attempt => return attempt.answer().map(Ok),
-        },
+    let done = match step {
+        Ok(done) => done,
+        Err(refusal) if holds() => return Some(Err(refusal)),
+        Err(_) => return None,
     };
-    if holds() { Some(outcome) } else { None }
+    match Attempt::end::<A, _, _>(op, word, done, exchange) {
+        Attempt::Unchanged(answer) if holds() => Some(Ok(answer)),
+        Attempt::Written(answer) => Some(Ok(answer)),
+        _ => None,
+    }
 }
