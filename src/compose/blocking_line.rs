@@ -12,7 +12,7 @@ use super::denied::AllDenied;
 use super::granted::AllGranted;
 use super::line::{Line, may_end_within};
 use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::Members;
 use super::protocol::cost_of;
 use crate::clock::{SleepClock, Tick, Timer};
 use crate::sync::Sleeper;
@@ -171,24 +171,9 @@ impl<M: Members<C>, C: SleepClock> Timer for ThreadTimer<'_, All<M, C>> {
     fn sleep(&self, duration: Duration) -> Ready<()> {
         let now = self.0.now();
         let due = now.saturating_add(duration);
-        let sleep = || SleepUntil { due, now };
+        let sleep = |member: &dyn Member<C>| Some(member.clock()?.sleep_until(due, now));
         // The first member that has a clock sleeps.
-        _ = (0..self.0.members()).find_map(|member| self.0.members.visit(member, sleep())?);
+        _ = (0..self.0.members()).find_map(|member| self.0.members.with(member, sleep)?);
         ready(())
-    }
-}
-
-/// Sleeps on a member's clock.
-struct SleepUntil {
-    due: Tick,
-    now: Tick,
-}
-
-impl<C: SleepClock> Visitor<C> for SleepUntil {
-    type Output = Option<Tick>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<Tick> {
-        let clock = member.clock()?;
-        Some(clock.sleep_until(self.due, self.now))
     }
 }

@@ -5,9 +5,8 @@ use core::time::Duration;
 
 use super::all::All;
 use super::denied::AllDenied;
-use super::held::Held;
 use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::Members;
 use super::protocol::cost_of;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
@@ -103,44 +102,6 @@ impl<M: Members<C>, C: Clock> All<M, C> {
     }
 }
 
-/// Ends the use of a grant.
-struct Leave<'g>(&'g Held);
-
-impl<C> Visitor<C> for Leave<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> bool {
-        member.leave(self.0)
-    }
-}
-
-/// Reads how many permits a member had left after its grant.
-struct Remaining<'g>(&'g Held);
-
-impl<C> Visitor<C> for Remaining<'_> {
-    type Output = u64;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.remaining(self.0)
-    }
-}
-
-/// Corrects an estimate.
-struct Correct {
-    held: Held,
-    actual: u64,
-    now: Tick,
-}
-
-impl<C> Visitor<C> for Correct {
-    type Output = Settled;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Settled {
-        member.correct(self.held, self.actual, self.now)
-    }
-}
-
 impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     #[inline(always)]
     pub(super) fn new(all: R, grants: M::Grants) -> Self {
@@ -186,7 +147,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         let members = &self.all.members;
         (0..self.all.members()).filter_map(|member| {
             let held = members.grant(&self.grants, self.all.order.step_of(member)?)?;
-            Some((member, members.visit(member, Remaining(held))?))
+            let remaining = members.with(member, |member| member.remaining(held))?;
+            Some((member, remaining))
         })
     }
 
@@ -250,8 +212,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
             let Some(held) = slot.and_then(Option::take) else {
                 continue;
             };
-            let member = self.all.order.get(step);
-            if self.all.members.visit(member, Leave(&held)) != Some(true) {
+            let leave = |member: &dyn Member<C>| member.leave(&held);
+            if self.all.members.with(self.all.order.get(step), leave) != Some(true) {
                 if let Some(slot) = self.all.members.slot(&mut self.grants, step) {
                     *slot = Some(held);
                 }
@@ -275,9 +237,8 @@ impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
             let step = self.step;
             self.step += 1;
             if let Some(held) = self.all.members.grant(self.grants, step) {
-                self.all
-                    .members
-                    .visit(self.all.order.get(step), Leave(held));
+                let leave = |member: &dyn Member<C>| member.leave(held);
+                self.all.members.with(self.all.order.get(step), leave);
             }
         }
     }
@@ -397,8 +358,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
-            let correct = Correct { held, actual, now };
-            if let Some(settled) = all.members.visit(member, correct) {
+            let correct = |member: &dyn Member<C>| member.correct(held, actual, now);
+            if let Some(settled) = all.members.with(member, correct) {
                 sum = sum.plus(settled);
             }
         }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::held::Held;
 use super::member::Member;
 
-/// An operation on one member of a composition, of any type.
+/// An operation on one member of a composition, of any type, and on its name. If the name does not
+/// matter, [`Members::with`] is shorter.
 ///
 /// ```
 /// use tollgate::compose::{All, Member, Members, Named, Visitor};
@@ -46,6 +47,18 @@ pub trait Visitor<C> {
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output;
 }
 
+/// Calls a function with a member.
+struct With<F>(F);
+
+impl<C, T, F: FnOnce(&dyn Member<C>) -> T> Visitor<C> for With<F> {
+    type Output = T;
+
+    #[inline(always)]
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> T {
+        (self.0)(&member)
+    }
+}
+
 /// The members of a composition: a limit, or a tuple, an array or a `Vec` of members, or another
 /// composition. `C` is the clock that they share.
 ///
@@ -77,6 +90,26 @@ pub trait Members<C> {
 
     /// Visits a member, or returns `None` if there is none with this number.
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output>;
+
+    /// Calls a function with a member, or returns `None` if there is none with this number.
+    ///
+    /// ```
+    /// use tollgate::compose::{All, Members};
+    /// use tollgate::{Concurrency, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
+    /// let rate = Limiter::token_bucket(Quota::per_hour(100))?;
+    /// let limits = All::new((rate, Concurrency::new(8)?))?;
+    /// let now = limits.now();
+    /// let each = [0, 1, 2].map(|index| limits.with(index, |member| member.available_at(now)));
+    /// assert_eq!(each, [Some(100), Some(8), None]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    fn with<T>(&self, index: usize, act: impl FnOnce(&dyn Member<C>) -> T) -> Option<T> {
+        self.visit(index, With(act))
+    }
 
     /// Returns storage that holds no grant yet.
     fn no_grants(&self) -> Self::Grants;

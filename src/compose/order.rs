@@ -2,7 +2,7 @@
 
 use super::MAX_MEMBERS;
 use super::member::Member;
-use super::members::{Members, Visitor};
+use super::members::Members;
 use crate::clock::Clock;
 use crate::compose::error::ComposeError;
 use crate::store::Place;
@@ -29,9 +29,7 @@ pub(super) struct Order {
 /// choices.
 const MAX_DEPTH: u32 = u32::BITS;
 
-/// Reads what the order needs to know of a member.
-struct Describe;
-
+/// What the order needs to know of a member.
 struct Described {
     place: Place,
     can_undo: bool,
@@ -42,16 +40,14 @@ struct Described {
     clocks_agree: bool,
 }
 
-impl<C: Clock> Visitor<C> for Describe {
-    type Output = Described;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Self::Output {
+impl Described {
+    fn of<C: Clock>(member: &dyn Member<C>) -> Self {
         let (mut first, mut clocks_agree) = (None, true);
         member.each_clock(&mut |clock| {
             let clock = clock.identity();
             clocks_agree &= *first.get_or_insert(clock) == clock;
         });
-        Described {
+        Self {
             place: member.place(),
             can_undo: member.can_undo(),
             depth: member.depth(),
@@ -82,7 +78,7 @@ impl Order {
             members: count as u8,
             leaves: false,
         };
-        let describe = |index| members.visit(index, Describe);
+        let describe = |index| members.with(index, Described::of);
         let (mut clock, mut last) = (None, None);
         for index in 0..count {
             let Some(member) = describe(index) else {

@@ -6,7 +6,7 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::members::Members;
 use super::undo::Undo;
-use super::visits::{Check, Count, Denial, Take, TakeFast, Why};
+use super::visits::{Check, Denial, Take, TakeFast, Why};
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::sync::inject_fault;
@@ -99,7 +99,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// Lets a member count an answer that it did not count when it was taken from.
     #[inline(always)]
     pub(super) fn count(&self, member: usize, granted: bool, n: u64) {
-        self.members.visit(member, Count { granted, n });
+        self.members.with(member, |member| member.count(granted, n));
     }
 
     /// Looks at the members, and takes from one after the other. If another caller is faster, goes

@@ -81,8 +81,8 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
             has_returned = was_inside && !is_second;
             let full = all.order.limits().find(|member| {
                 let n = all.order.sum(*member, &cost);
-                let is_full = |inside: &Concurrency| inside.check_enter(n).is_err();
-                let is_full = all.members.visit(*member, WithConcurrency(is_full));
+                let inside = |inside: &Concurrency| inside.check_enter(n).is_err();
+                let is_full = all.members.with(*member, |it| it.concurrency().map(inside));
                 is_full.flatten() == Some(true)
             });
             let member = full.filter(|_| !is_second).unwrap_or(member);
@@ -121,8 +121,8 @@ fn take_beside<M: Members<C>, C: Clock>(
     now: Tick,
 ) -> Result<M::Grants, AllDenied> {
     let inside = room.map(|room| {
-        let left = WithConcurrency(Concurrency::free);
-        let left = all.members.visit(room.member, left).flatten();
+        let left = |member: &dyn Member<C>| member.concurrency().map(Concurrency::free);
+        let left = all.members.with(room.member, left).flatten();
         (
             room.member,
             Inside {
@@ -208,17 +208,6 @@ impl<C> Visitor<C> for Ask<'_> {
     }
 }
 
-/// Calls a function with a member that is a [`Concurrency`](crate::Concurrency).
-struct WithConcurrency<F>(F);
-
-impl<C, T, F: FnOnce(&Concurrency) -> T> Visitor<C> for WithConcurrency<F> {
-    type Output = Option<T>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<T> {
-        member.concurrency().map(self.0)
-    }
-}
-
 impl<'a, M: Members<C>, C> Room<'a, M, C> {
     /// Waits for room in a member and takes it. A member that is not a
     /// [`Concurrency`](crate::Concurrency) does not say when it has room: returns its denial.
@@ -261,8 +250,10 @@ impl<'a, M: Members<C>, C> Room<'a, M, C> {
 impl<M: Members<C>, C> Drop for Room<'_, M, C> {
     fn drop(&mut self) {
         let (n, ticket, is_inside) = (self.n, self.ticket.take(), self.is_inside);
-        let quit = |concurrency: &Concurrency| drop(concurrency.quit(n, ticket, is_inside));
-        self.all.members.visit(self.member, WithConcurrency(quit));
+        self.all.members.with(self.member, |member| {
+            let concurrency = member.concurrency();
+            drop(concurrency.map(|it| it.quit(n, ticket, is_inside)));
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::all::All;
 use super::members::Members;
-use super::visits::{GiveBack, Why};
+use super::visits::Why;
 use crate::clock::Tick;
 use crate::sync::inject_fault;
 
@@ -33,7 +33,11 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
         for step in (0..all.order.len()).rev() {
             let (member, slot) = (all.order.get(step), all.members.slot(self.grants, step));
             if let Some(held) = slot.and_then(Option::take) {
-                let n = all.members.visit(member, GiveBack { held, now, why });
+                let n = all.members.with(member, |member| match why {
+                    Why::Undone => member.give_back(held, now),
+                    Why::LostRace => member.roll_back(held, now),
+                    Why::Cancelled => member.cancel_as_of(held, now),
+                });
                 back = back.saturating_add(n.unwrap_or(0));
                 let undoes_one = inject_fault!(UndoesOne); // FAULT
                 if undoes_one {

@@ -7,36 +7,10 @@ use std::sync::Arc;
 use super::all::All;
 use super::denied::AllDenied;
 use super::granted::AllGranted;
-use super::member::Member;
-use super::members::{DebtMembers, Members, Visitor};
+use super::members::{DebtMembers, Members};
 use super::protocol::{Cost, cost_of};
-use crate::clock::{Clock, Tick};
+use crate::clock::Clock;
 use crate::store::View;
-
-/// Counts what a member has.
-struct Available(Tick);
-
-impl<C> Visitor<C> for Available {
-    type Output = u64;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.available_at(self.0)
-    }
-}
-
-/// Takes from a member unconditionally.
-struct Charge {
-    n: u64,
-    now: Tick,
-}
-
-impl<C> Visitor<C> for Charge {
-    type Output = u64;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.charge_to(self.n, self.now).n()
-    }
-}
 
 /// Implements verbs of a composition on the members' clock.
 macro_rules! clock_forms {
@@ -328,7 +302,10 @@ impl<'a, M: Members<C>, C> View<&'a All<M, C>> {
         let (all, now) = (self.store, self.now);
         let available = all.order.limits().filter_map(|member| {
             let times = all.order.sum(member, |_| 1).max(1);
-            Some(all.members.visit(member, Available(now))? / times)
+            let available = all
+                .members
+                .with(member, |member| member.available_at(now))?;
+            Some(available / times)
         });
         available.min().unwrap_or(0)
     }
@@ -409,7 +386,8 @@ impl<M: DebtMembers<C>, C> View<&All<M, C>> {
         let (all, now) = (self.store, self.now);
         let charged = all.order.limits().filter_map(|member| {
             let n = all.order.sum(member, cost);
-            all.members.visit(member, Charge { n, now })
+            all.members
+                .with(member, |member| member.charge_to(n, now).n())
         });
         charged.fold(0, u64::saturating_add)
     }

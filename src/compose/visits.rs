@@ -127,38 +127,3 @@ pub(super) enum Why {
     /// It was reserved at a later tick, and is cancelled.
     Cancelled,
 }
-
-/// Gives a grant back.
-pub(super) struct GiveBack {
-    pub(super) held: Held,
-    pub(super) now: Tick,
-    pub(super) why: Why,
-}
-
-impl<C> Visitor<C> for GiveBack {
-    type Output = u64;
-
-    #[inline]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        match self.why {
-            Why::Undone => member.give_back(self.held, self.now),
-            Why::LostRace => member.roll_back(self.held, self.now),
-            Why::Cancelled => member.cancel_as_of(self.held, self.now),
-        }
-    }
-}
-
-/// Counts an answer that was not counted when it was given.
-pub(super) struct Count {
-    pub(super) granted: bool,
-    pub(super) n: u64,
-}
-
-impl<C> Visitor<C> for Count {
-    type Output = ();
-
-    #[inline(always)]
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.count(self.granted, self.n);
-    }
-}

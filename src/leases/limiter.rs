@@ -9,9 +9,9 @@ use crate::limiter::Limiter;
 use crate::limiter_error::LimiterError;
 use crate::metrics::{Metric, Metrics, Value};
 use crate::outcome::{Denied, Granted};
+use crate::store::{View, WordStore};
 use crate::sync::{AtomicU64, Ordering};
-use crate::traits::TryAcquire;
-use crate::traits::forms::clock_forms_by_ticks;
+use crate::traits::forms::{clock_forms, traits_by_views};
 use crate::traits::verbs::take_verbs;
 use std::sync::Arc;
 
@@ -182,7 +182,19 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     }
 }
 
-take_verbs!([clock_forms_by_ticks] {[A: Lend, C: Clock] Leases<A, C>});
+/// Decisions without a lease.
+impl<A: Lend, C> Leases<A, C> {
+    const fn clock(&self) -> &C {
+        self.limiter().clock()
+    }
+
+    const fn at(&self, now: Tick) -> View<WordStore<'_, A>> {
+        self.limiter().at(now)
+    }
+}
+
+take_verbs!([clock_forms] {[+ Lend] [] Leases<A, C>});
+take_verbs!([traits_by_views] {[+ Lend] [] Leases<A, C>});
 
 impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -191,36 +203,6 @@ impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
             .field("lent", &self.lent())
             .field("total", &self.total)
             .finish()
-    }
-}
-
-/// Decides without a lease.
-impl<A: Lend, C> TryAcquire for Leases<A, C> {
-    type Clock = C;
-
-    #[inline]
-    fn clock(&self) -> &C {
-        self.limiter().clock()
-    }
-
-    #[inline]
-    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.limiter().at(now).try_acquire_n(n)
-    }
-
-    #[inline]
-    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-        self.limiter().at(now).take_up_to(n)
-    }
-
-    #[inline]
-    fn check_n_at(&self, n: u64, now: Tick) -> Result<(), Denied> {
-        self.limiter().at(now).check_n(n)
-    }
-
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        self.limiter().at(now).available()
     }
 }
 

@@ -176,14 +176,14 @@ fn a_choice_counts_each_limit_that_was_asked() {
     assert_eq!(numbers(pool.stats()), [1, 2, 1, 2, 0]);
 
     let (_, [one, two]) = rates([1, 2]);
-    let choice = Counted::new(OrElse::new(one, two));
+    let choice = Counted::new(OrElse::new(Counted::new(one), two));
     let all = All::new(&choice).expect("a composition");
     for _ in 0..3 {
         drop(all.try_acquire().expect("granted"));
     }
     assert!(all.try_acquire().is_err());
-    let stats = choice.stats();
-    assert_eq!(numbers(stats), [3, 3, 1, 0, 0]);
+    let stats = [choice.stats(), choice.limiter().first().stats()];
+    assert_eq!(stats.map(numbers), [[3, 3, 1, 0, 0], [1, 1, 3, 0, 0]]);
 }
 
 #[test]

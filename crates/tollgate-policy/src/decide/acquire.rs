@@ -13,7 +13,7 @@ use super::asks::{Ask, Asks, waits};
 use super::decision::Decision;
 use super::many::{Many, Refused, take_all};
 use super::state::{State, Why};
-use super::visits::{HasClock, Look, Take};
+use super::visits::{Look, Take};
 use crate::fact::Facts;
 use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
@@ -173,7 +173,7 @@ where
         let mut asks = self.list.iter().enumerate();
         asks.any(|(index, ask)| {
             let is_rate = ask.takes && self.is_rate(ask);
-            is_rate || self.visit(index, HasClock) == Some(true)
+            is_rate || self.with(index, |limit| limit.clock().is_some()) == Some(true)
         })
     }
 

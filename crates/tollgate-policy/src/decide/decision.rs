@@ -15,7 +15,7 @@ use super::asked::Asked;
 use super::asks::{Ask, Asks};
 use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
 use super::state::{State, Why};
-use super::visits::{Available, Correct, GiveBack};
+use super::visits::Available;
 use crate::fact::Facts;
 use crate::file::Count;
 use crate::limit::FallbackKind;
@@ -512,7 +512,7 @@ where
                 let actual = costs(&asks).first().copied();
                 let actual = actual.unwrap_or(held.granted.n());
                 let now = asks.now();
-                asks.visit(0, Correct { held, actual, now })
+                asks.with(0, |limit| limit.correct(held, actual, now))
                     .unwrap_or_default()
             }
             State::Granted(mut granted) => {
@@ -534,7 +534,8 @@ where
         match self.state {
             State::One(asks, held) => {
                 let now = asks.now();
-                asks.visit(0, GiveBack { held, now }).unwrap_or(0)
+                asks.with(0, |limit| limit.give_back(held, now))
+                    .unwrap_or(0)
             }
             State::Granted(granted) => granted.undo(),
             State::Many(mut many) => many.undo(),

@@ -10,15 +10,12 @@ use std::mem;
 use std::ops::Deref;
 
 use tollgate::clock::Clock;
-use tollgate::compose::{Held, Members};
+use tollgate::compose::{Held, Member, Members};
 use tollgate::error::ComposeError;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Tick};
 
 use super::asks::Asks;
-use super::visits::{
-    ClockId, Correct, CountDenied, GiveBack, Leave, Look, PlaceOf, RollBack, Take,
-};
 use crate::policy::Policy;
 
 /// How many times a request tries to take from all limits. Each failure is a lost race.
@@ -71,7 +68,8 @@ where
         for (index, (slot, actual)) in self.held.iter_mut().zip(costs).enumerate() {
             let Some(held) = slot.take() else { continue };
             let actual = *actual;
-            let settled = self.asks.visit(index, Correct { held, actual, now });
+            let correct = |limit: &dyn Member<C>| limit.correct(held, actual, now);
+            let settled = self.asks.with(index, correct);
             sum = sum.plus(settled.unwrap_or_default());
         }
         sum
@@ -83,7 +81,7 @@ where
         let mut back = 0_u64;
         for (index, slot) in self.held.iter_mut().enumerate().rev() {
             let Some(held) = slot.take() else { continue };
-            let n = self.asks.visit(index, GiveBack { held, now });
+            let n = self.asks.with(index, |limit| limit.give_back(held, now));
             back = back.saturating_add(n.unwrap_or(0));
         }
         back
@@ -100,7 +98,7 @@ where
 {
     check_clocks(asks).map_err(Refused::Invalid)?;
     let mut order: Vec<usize> = (0..asks.list.len()).collect();
-    order.sort_by_key(|index| asks.visit(*index, PlaceOf));
+    order.sort_by_key(|index| asks.with(*index, |limit| limit.place()));
     let mut now = asks.now();
     let mut rounds = ROUNDS;
     loop {
@@ -114,7 +112,7 @@ where
         match denied {
             Ok(held) => return Ok(held),
             Err(((index, denied), 0)) => {
-                asks.visit(index, CountDenied(denied.requested()));
+                asks.with(index, |limit| limit.count(false, denied.requested()));
                 return Err(Refused::Denied(index, denied));
             }
             // It lost a race, and all of it was rolled back.
@@ -131,7 +129,8 @@ where
 {
     let mut first = None;
     for member in 0..asks.list.len() {
-        let Some(Some(clock)) = asks.visit(member, ClockId) else {
+        let id = |limit: &dyn Member<C>| limit.clock().map(Clock::identity);
+        let Some(Some(clock)) = asks.with(member, id) else {
             continue;
         };
         let (other, known) = *first.get_or_insert((member, clock));
@@ -150,8 +149,8 @@ where
     C: Clock + fmt::Debug + Send + Sync,
 {
     let denials = asks.list.iter().enumerate().filter_map(|(index, ask)| {
-        let look = Look { n: ask.cost, now };
-        Some((index, asks.visit(index, look).flatten()?))
+        let look = |limit: &dyn Member<C>| limit.check(ask.cost, now).err();
+        Some((index, asks.with(index, look).flatten()?))
     });
     let rank = |denied: &Denied| match (denied.is_permanent(), denied.retry_after()) {
         (true, _) => (2, None),
@@ -197,7 +196,7 @@ where
     };
     for &index in order {
         let n = asks.list.get(index).map_or(0, |ask| ask.cost);
-        match asks.visit(index, Take { n, now }) {
+        match asks.with(index, |limit| limit.take(n, now)) {
             Some(Ok(held)) => {
                 if let Some(slot) = taking.held.get_mut(index) {
                     *slot = Some(held);
@@ -220,7 +219,7 @@ where
             let held = self.held.get_mut(index).and_then(Option::take);
             if let Some(held) = held {
                 let now = self.now;
-                self.asks.visit(index, RollBack { held, now });
+                self.asks.with(index, |limit| limit.roll_back(held, now));
             }
         }
     }
@@ -258,7 +257,7 @@ where
     fn drop(&mut self) {
         for (index, held) in &mut self.held {
             if let Some(held) = held {
-                self.asks.visit(index, Leave(&held));
+                self.asks.with(index, |limit| limit.leave(&held));
             }
         }
     }
