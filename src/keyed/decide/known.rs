@@ -73,9 +73,13 @@ impl<A: Algorithm> Request<'_, A> {
         }
     }
 
-    /// Decides on a known key if quotas have been changed and its word has the current version.
-    pub(super) fn known_changed<O: Op<A>>(&self, op: &mut O) -> Option<OpResult<A, O>> {
-        let version = self.keys.plans().version();
+    /// Decides on a known key if quotas have been changed and its word has this version, the current
+    /// one.
+    pub(super) fn known_changed<O: Op<A>>(
+        &self,
+        version: u64,
+        op: &mut O,
+    ) -> Option<OpResult<A, O>> {
         if version == 0 || O::BANS {
             return None;
         }

@@ -12,11 +12,10 @@ use crate::keyed::plans::OVERRIDE;
 use crate::store::op::{Op, OpResult};
 
 impl<A: Algorithm> Request<'_, A> {
-    /// Returns `None`, without a change, if this is none of the three cases or another thread was
-    /// faster.
-    pub(super) fn by_labels<O: Op<A>>(&self, op: &mut O) -> Option<OpResult<A, O>> {
+    /// Decides in the three cases. `version` is the current one. Returns `None`, without a change,
+    /// if this is none of them or another thread was faster.
+    pub(super) fn by_labels<O: Op<A>>(&self, version: u64, op: &mut O) -> Option<OpResult<A, O>> {
         let (table, tag) = (self.keys.table(), self.probe_seq.tag());
-        let version = self.keys.plans().version();
         let labels = table.look_at_labels(&self.probe_seq)?;
         if let Some(at) = labels.first_that_may_be_of(tag) {
             let found = table.found(at)?;

@@ -98,12 +98,13 @@ impl<A: Algorithm> Request<'_, A> {
         if keys.plans().get(plan).is_none() {
             return request.unrecorded(op, Denied::no_such_plan);
         }
-        if let Some(outcome) = request.known_changed(&mut op) {
+        let version = keys.plans().version();
+        if let Some(outcome) = request.known_changed(version, &mut op) {
             return outcome;
         }
         let believes = inject_fault!(BelievesTheFirstLook); // FAULT
         if !believes {
-            if let Some(outcome) = request.by_labels(&mut op) {
+            if let Some(outcome) = request.by_labels(version, &mut op) {
                 return outcome;
             }
         }
