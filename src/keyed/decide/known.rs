@@ -73,8 +73,8 @@ impl<A: Algorithm> Request<'_, A> {
         }
     }
 
-    /// Decides on a known key if quotas have been changed and its word has this version, the current
-    /// one.
+    /// Decides on a known key if quotas have been changed and its word has this version, which is
+    /// current.
     pub(super) fn known_changed<O: Op<A>>(
         &self,
         version: u64,
