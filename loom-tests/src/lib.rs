@@ -38,6 +38,8 @@ pub mod tables;
 pub mod total;
 mod traced_word;
 mod verb;
+#[path = "../../tests/support/verbs.rs"]
+pub mod verbs;
 mod wake_flag;
 mod word_scenario;
 pub mod words;
@@ -52,7 +54,8 @@ pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use source::{Operation, Source};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
-pub use verb::{Answer, Kind, Scope, Verb};
+pub use verb::{Scope, Verb};
+pub use verbs::{Answer, Kind};
 pub use wake_flag::{Polled, WakeFlag};
 pub use word_scenario::{Outcome, Turn, WordScenario};
 pub use wrong::Wrong;

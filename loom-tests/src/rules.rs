@@ -6,7 +6,7 @@ use tollgate::store::UNSTARTED;
 use tollgate_audit::Bound;
 
 use crate::traced_word::TracedWord;
-use crate::verb::{Answer, Kind};
+use crate::verbs::{Answer, Kind};
 
 /// Checks what one verb wrote. The write that starts a limiter does not count.
 pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {

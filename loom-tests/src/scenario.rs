@@ -16,7 +16,8 @@ use crate::layout::{Layout, actor};
 use crate::rules;
 use crate::run::{PrintOnPanic, Run};
 use crate::schedule;
-use crate::verb::{Answer, in_words};
+use crate::verb::in_words;
+use crate::verbs::Answer;
 
 /// The answers in one execution of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,9 @@ use tollgate::store::UNSTARTED;
 use tollgate_audit::Bound;
 
 use crate::verb::Verb;
+use crate::verbs::{
+    debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs, take_verbs, word_verbs,
+};
 use crate::word_scenario::{Turn, WordScenario};
 use crate::words::{self, MakeWord};
 
@@ -29,6 +32,24 @@ pub struct Subject<A> {
     exact: bool,
 }
 
+macro_rules! sample {
+    ($name:ident(n), $burst:expr, $of:expr) => {
+        $of($burst).map(Verb::$name).to_vec()
+    };
+    ($name:ident($($granted:ident)?), $burst:expr) => {
+        vec![Verb::$name()]
+    };
+}
+
+/// Makes the verbs of a group with the numbers that the list has for this burst.
+macro_rules! samples {
+    ({$burst:expr} [$trait:ident $($limiter:ident)?] $(
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
+    )*) => {
+        [$(sample!($name($($n)?), $burst $(, $of)?)),*].concat()
+    };
+}
+
 /// What is done to a fresh limiter before the actors begin.
 pub(crate) struct State<A>(pub(crate) Vec<Verb<A>>);
 
@@ -42,20 +63,16 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         Self {
             algorithm: Arc::new(algorithm),
             make_word: words::cell,
-            verbs: vec![
-                Verb::acquire(0),
-                Verb::acquire(1),
-                Verb::acquire(burst),
-                Verb::take_up_to(burst),
-                Verb::available(),
-                Verb::is_idle(),
-                Verb::start(),
-                Verb::reset(),
-            ],
+            verbs: [
+                take_verbs!(samples! burst),
+                word_verbs!(samples! burst),
+                vec![Verb::start()],
+            ]
+            .concat(),
             states: vec![
                 State(vec![]),
-                State(vec![Verb::acquire(burst - 1)]),
-                State(vec![Verb::acquire(burst)]),
+                State(vec![Verb::take(burst - 1)]),
+                State(vec![Verb::take(burst)]),
             ],
             burst,
             now,
@@ -99,13 +116,6 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         self.now
     }
 
-    /// Adds a verb.
-    #[must_use]
-    pub fn with(mut self, verb: Verb<A>) -> Self {
-        self.verbs.push(verb);
-        self
-    }
-
     /// Makes a scenario that begins with a fresh limiter.
     pub fn scenario(
         &self,
@@ -143,8 +153,9 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
 impl<A: GiveBack + Send + Sync + 'static> Subject<A> {
     /// Adds the verbs that give back: `undo` and `refund`.
     #[must_use]
-    pub fn with_give_back(self) -> Self {
-        self.with(Verb::undo()).with(Verb::refund(1))
+    pub fn with_give_back(mut self) -> Self {
+        self.verbs.extend(give_back_verbs!(samples! self.burst));
+        self
     }
 }
 
@@ -153,23 +164,26 @@ impl<A: Debt + Send + Sync + 'static> Subject<A> {
     #[must_use]
     pub fn with_debt(mut self) -> Self {
         let charge = Verb::charge(self.burst + 1);
-        self.states.push(State(vec![charge.clone()]));
-        self.with(charge)
+        self.states.push(State(vec![charge]));
+        self.verbs.extend(debt_verbs!(samples! self.burst));
+        self
     }
 }
 
 impl<A: Forecast + Send + Sync + 'static> Subject<A> {
     /// Adds the verb that predicts when permits are available: `time_until`.
     #[must_use]
-    pub fn with_forecast(self) -> Self {
-        self.with(Verb::time_until(1))
+    pub fn with_forecast(mut self) -> Self {
+        self.verbs.extend(forecast_verbs!(samples! self.burst));
+        self
     }
 }
 
 impl<A: Gauge + Send + Sync + 'static> Subject<A> {
     /// Adds the verb that returns how much is counted: `level`.
     #[must_use]
-    pub fn with_gauge(self) -> Self {
-        self.with(Verb::level())
+    pub fn with_gauge(mut self) -> Self {
+        self.verbs.extend(gauge_verbs!(samples! self.burst));
+        self
     }
 }

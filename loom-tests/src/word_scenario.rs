@@ -16,7 +16,8 @@ use crate::orders::orders;
 use crate::rules;
 use crate::run::{PrintOnPanic, Run};
 use crate::traced_word::TracedWord;
-use crate::verb::{Answer, Kind, Scope, Verb, in_words};
+use crate::verb::{Scope, Verb, in_words};
+use crate::verbs::{Answer, Kind};
 use crate::words::{self, MakeWord};
 
 /// A verb at a tick.
