@@ -14,11 +14,12 @@
 )]
 
 use std::fmt;
+use std::mem::discriminant;
 use std::time::Duration;
 
 use tollgate::algorithm::Level;
 use tollgate::outcome::Charged;
-use tollgate::{Denied, Granted};
+use tollgate::{Denied, Granted, Tick};
 
 /// A verb with its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub enum Verb {
     TimeUntil(u64),
     /// `level`.
     Level,
-    /// `undo`.
-    Undo(Granted),
+    /// `undo` of a grant that the caller has, if it has one.
+    Undo,
     /// `refund`.
     Refund(u64),
     /// `charge`.
@@ -107,7 +108,8 @@ macro_rules! debt_verbs {
 }
 
 /// The answer of a verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
+#[cfg_attr(any(tollgate_loom, tollgate_shuttle), derive(Clone, Copy))]
 pub enum Answer {
     /// Permits were taken, or none by `take_up_to`.
     Granted(Granted),
@@ -144,44 +146,86 @@ pub enum Kind {
     Looks,
 }
 
-/// Asks a limiter or a view for a verb of these groups.
+/// Asks a limiter or a view for a verb of these groups, or of all. An undo
+/// takes the caller's grant.
 macro_rules! ask {
-    ($limiter:expr, $verb:expr; $($group:ident)+) => {{
+    ($limiter:expr, $verb:expr, $granted:expr) => {
+        ask!($limiter, $verb, $granted;
+            take_verbs word_verbs forecast_verbs gauge_verbs give_back_verbs debt_verbs)
+    };
+    ($limiter:expr, $verb:expr, $granted:expr; $($group:ident)+) => {{
         let (limiter, verb): (_, Verb) = (&$limiter, $verb);
-        let answer = None;
-        $(let answer = answer.or_else(|| $group!(answer! limiter verb));)+
-        let answer: Option<Answer> = answer;
+        #[allow(unused_variables, reason = "some limiters take nothing back")]
+        let granted: &mut Option<Granted> = $granted;
+        let answer: Option<Answer> = None$(.or_else(|| $group!(answer! limiter verb granted)))+;
         answer.unwrap_or_else(|| unreachable!("no {verb:?}"))
     }};
 }
 
-/// Asks for a verb of one group. Without an answer if it is of another.
+/// Asks a limiter for a verb of these groups at a tick, by the traits of limiters.
+macro_rules! ask_at {
+    ($limiter:expr, $verb:expr, $granted:expr, $now:expr; $($group:ident)+) => {{
+        let (limiter, verb, now): (_, Verb, Tick) = (&$limiter, $verb, $now);
+        #[allow(unused_variables, reason = "some limiters take nothing back")]
+        let granted: &mut Option<Granted> = $granted;
+        let answer: Option<Answer> = None$(.or_else(|| $group!(answer_at! limiter verb granted now)))+;
+        answer.unwrap_or_else(|| unreachable!("no {verb:?}"))
+    }};
+}
+
+/// Returns the answer of a verb, if it is of this group.
 macro_rules! answer {
-    ({$limiter:ident $verb:ident} [$($trait:ident)+] $(
+    ({$limiter:ident $verb:ident $granted:ident} [$($trait:ident)+] $(
         $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
+        None$(.or_else(|| answer_of!($limiter $verb $granted, $variant($($n)?) $method() $answer)))*
+    };
+}
+
+macro_rules! answer_at {
+    ({$limiter:ident $verb:ident $granted:ident $now:ident} [$($trait:ident)+] $(
+        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident: $kind:ident -> $answer:expr $(, $of:expr)?;
+    )*) => {
+        None$(.or_else(|| answer_of!($limiter $verb $granted, $variant($($n)?) $at($now) $answer)))*
+    };
+}
+
+macro_rules! answer_of {
+    ($limiter:ident $verb:ident $granted:ident, $variant:ident(granted) $method:ident($($now:ident)?) $answer:expr) => {
+        ($verb == Verb::$variant).then(|| match $granted.take() {
+            Some(granted) => $answer($limiter.$method(granted $(, $now)?)),
+            None => Answer::Done,
+        })
+    };
+    ($limiter:ident $verb:ident $granted:ident, $variant:ident() $method:ident($($now:ident)?) $answer:expr) => {
+        ($verb == Verb::$variant).then(|| $answer($limiter.$method($($now)?)))
+    };
+    ($limiter:ident $verb:ident $granted:ident, $variant:ident(n) $method:ident($($now:ident)?) $answer:expr) => {
         match $verb {
-            $(Verb::$variant$(($n))? => Some($answer($limiter.$method($($n)?))),)*
+            Verb::$variant(n) => Some($answer($limiter.$method(n $(, $now)?))),
             _ => None,
         }
     };
 }
 
-/// The same with a tick, by the traits of limiters.
-macro_rules! answer_at {
-    ({$limiter:ident $verb:ident $now:ident} [$($trait:ident)+] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident: $kind:ident -> $answer:expr $(, $of:expr)?;
+/// Lists the verbs of this group with a number.
+macro_rules! every {
+    ({$number:expr} [$($trait:ident)+] $(
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
-        match $verb {
-            $(Verb::$variant$(($n))? => Some($answer($limiter.$at($($n,)? $now))),)*
-            _ => None,
-        }
+        vec![$((every!(Verb::$variant($($n)?) $number), Kind::$kind)),*]
+    };
+    (Verb::$variant:ident(n) $number:expr) => {
+        Verb::$variant($number)
+    };
+    (Verb::$variant:ident($($granted:ident)?) $number:expr) => {
+        Verb::$variant
     };
 }
 
 pub(crate) use {
-    answer, answer_at, ask, debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs, take_verbs,
-    word_verbs,
+    answer, answer_at, answer_of, ask, ask_at, debt_verbs, every, forecast_verbs, gauge_verbs,
+    give_back_verbs, take_verbs, word_verbs,
 };
 
 macro_rules! from {
@@ -195,6 +239,7 @@ macro_rules! from {
 }
 from! {
     Granted: |granted| Self::Granted(granted);
+    Denied: |denied| Self::Denied(denied);
     Result<Granted, Denied>: |outcome| outcome.map_or_else(Self::Denied, Self::Granted);
     Result<(), Denied>: |outcome| outcome.map_or_else(Self::Denied, Self::from);
     Charged: |charged| Self::Charged(charged);
@@ -255,5 +300,37 @@ impl Answer {
             Self::Count(n) | Self::Returned(n) => n,
             other => panic!("no number: {other:?}"),
         }
+    }
+}
+
+impl Verb {
+    /// Returns every verb with this number, and what it may do to a word.
+    pub fn every(n: u64) -> Vec<(Self, Kind)> {
+        let every = [
+            take_verbs!(every! n),
+            word_verbs!(every! n),
+            forecast_verbs!(every! n),
+            gauge_verbs!(every! n),
+            give_back_verbs!(every! n),
+            debt_verbs!(every! n),
+        ];
+        every.concat()
+    }
+
+    /// Returns the verbs that take available permits.
+    pub fn taking(n: u64) -> Vec<Self> {
+        let takes = Self::every(n).into_iter();
+        let takes = takes.filter(|(_, kind)| *kind == Kind::Takes);
+        takes.map(|(verb, _)| verb).collect()
+    }
+
+    /// Returns what the verb may do to a word.
+    pub fn kind(self) -> Kind {
+        let is_it = |(verb, _): &(Self, Kind)| discriminant(verb) == discriminant(&self);
+        let (_, kind) = Self::every(0)
+            .into_iter()
+            .find(is_it)
+            .expect("it is listed");
+        kind
     }
 }

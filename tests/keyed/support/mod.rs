@@ -13,6 +13,8 @@ mod random;
 mod tables;
 #[path = "../../support/threads.rs"]
 mod threads;
+#[path = "../../support/verbs.rs"]
+pub(crate) mod verbs;
 #[path = "../../support/deadline.rs"]
 mod waits;
 

@@ -3,6 +3,7 @@
 use crate::support::moment::any_moment;
 use crate::support::reference::{Reference, Span};
 use crate::support::subject::{AT, DOORS, Subject};
+use crate::support::verbs::{Answer, Verb};
 use crate::support::*;
 
 pub(crate) struct Run<'l, S, M: Reference> {
@@ -49,8 +50,21 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         Tick::from_nanos(self.now)
     }
 
-    fn door(&mut self) -> u64 {
-        self.random.below(DOORS)
+    /// Asks in one of the possible ways.
+    fn ask(&mut self, verb: Verb) -> Answer {
+        self.ask_with(&mut None, verb)
+    }
+
+    fn ask_with(&mut self, granted: &mut Option<Granted>, verb: Verb) -> Answer {
+        let door = self.random.below(DOORS);
+        self.limiter.ask(door, self.tick(), verb, granted)
+    }
+
+    /// Asks for permits at another tick.
+    fn take_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.limiter
+            .ask(AT, now, Verb::Take(n), &mut None)
+            .outcome()
     }
 
     fn any_count(&mut self) -> u64 {
@@ -127,8 +141,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn acquire(&mut self, n: u64) {
-        let door = self.door();
-        let answer = self.limiter.acquire(door, n, self.tick());
+        let answer = self.ask(Verb::Take(n)).outcome();
         self.seen.done("acquire");
         let limit = self.model.limit();
         if n > limit {
@@ -196,17 +209,18 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         // A nanosecond earlier it is denied. At the due tick it is granted.
         let due = self.now + retry_after as u64;
         let [before, due] = [due - 1, due].map(Tick::from_nanos);
-        let early = self.limiter.acquire(AT, n, before);
+        let early = self.take_at(n, before);
         self.right("a grant a nanosecond before", early.is_ok(), false);
-        let then = self.limiter.time_until(AT, n, due);
-        self.right("the wait then", then, Some(Duration::ZERO));
+        let then = self.limiter.ask(AT, due, Verb::TimeUntil(n), &mut None);
+        self.right("the wait then", then, Answer::Wait(Some(Duration::ZERO)));
         self.seen.done("acquire before its time");
     }
 
     fn take_up_to(&mut self) {
-        let (door, n) = (self.door(), self.any_count());
+        let n = self.any_count();
         let right = self.model.available(self.now).upto(n);
-        let granted = self.limiter.take_up_to(door, n, self.tick());
+        let granted = self.ask(Verb::TakeUpTo(n)).outcome();
+        let granted = granted.expect("it is never denied");
         self.seen.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
@@ -228,8 +242,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             self.seen.note("can't be told");
             return;
         };
-        let door = self.door();
-        let back = self.limiter.undo(door, granted, self.tick());
+        let back = self.ask_with(&mut Some(granted), Verb::Undo).number();
         self.seen.done("undo");
         self.within("undone", back, right);
         self.seen.note(match back {
@@ -240,9 +253,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn refund(&mut self) {
-        let (door, n) = (self.door(), self.any_count());
+        let n = self.any_count();
         let right = self.model.refund(self.now, n);
-        let back = self.limiter.refund(door, n, self.tick());
+        let back = self.ask(Verb::Refund(n)).number();
         self.seen.done("refund");
         self.within("refunded", back, right);
         self.seen.note(if back < n {
@@ -269,8 +282,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let room = self.model.room(self.now);
         let knows = self.model.knows_debt(self.now, n);
         let counted_at = self.model.counted_at(self.now);
-        let door = self.door();
-        let charged = self.limiter.charge(door, n, self.tick());
+        let Answer::Charged(charged) = self.ask(Verb::Charge(n)) else {
+            unreachable!("the answer of a charge");
+        };
         self.seen.done("charge");
         self.right("at", charged.at().as_nanos(), counted_at);
         self.within("charged", charged.n(), room.upto(n));
@@ -307,13 +321,12 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         });
         let waits = !charged.clear_after().is_zero();
         self.check(owes == waits, "debt", charged, "both or neither");
-        let free = self.limiter.acquire(AT, 0, self.tick());
+        let free = self.take_at(0, self.tick());
         self.right("whether nothing is granted", free.is_ok(), !owes);
     }
 
     fn available(&mut self) {
-        let door = self.door();
-        let available = self.limiter.available(door, self.tick());
+        let available = self.ask(Verb::Available).number();
         self.seen.done("available");
         self.within("available", available, self.model.available(self.now));
     }
@@ -322,8 +335,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let Some(right) = self.model.level(self.now) else {
             return;
         };
-        let door = self.door();
-        let level = self.limiter.level(door, self.tick());
+        let Answer::Level(level) = self.ask(Verb::Level) else {
+            unreachable!("the answer of a level");
+        };
         self.seen.done("level");
         let cut = |permits: u128| u64::try_from(permits).unwrap_or(u64::MAX);
         self.right("the level", level.floor(), cut(right.floor()));
@@ -337,8 +351,10 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn time_until(&mut self) {
-        let (door, n) = (self.door(), self.any_count());
-        let answer = self.limiter.time_until(door, n, self.tick());
+        let n = self.any_count();
+        let Answer::Wait(answer) = self.ask(Verb::TimeUntil(n)) else {
+            unreachable!("the answer of a forecast");
+        };
         self.seen.done("time_until");
         if n > self.model.limit() {
             self.right("time_until", answer, None);
@@ -355,7 +371,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn is_idle(&mut self) {
-        let idle = self.limiter.is_idle(self.tick());
+        let idle = self.ask(Verb::IsIdle) == Answer::Is(true);
         self.seen.done("is_idle");
         let [may, must] = self.model.is_idle(self.now);
         self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
@@ -366,7 +382,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         if S::LACKS.contains(&"reset") {
             return;
         }
-        self.limiter.reset();
+        self.ask(Verb::Reset);
         self.seen.done("reset");
         self.model.reset();
         // A reset has returned all earlier grants.

@@ -17,6 +17,8 @@ pub(crate) mod seen;
 pub(crate) mod subject;
 #[path = "../../support/threads.rs"]
 pub(crate) mod threads;
+#[path = "../../support/verbs.rs"]
+pub(crate) mod verbs;
 
 pub(crate) use crate::deadline::deadline;
 pub(crate) use algorithms::algorithms;
