@@ -326,11 +326,13 @@ impl Verb {
 
     /// Returns what the verb may do to a word.
     pub fn kind(self) -> Kind {
-        let is_it = |(verb, _): &(Self, Kind)| discriminant(verb) == discriminant(&self);
-        let (_, kind) = Self::every(0)
-            .into_iter()
-            .find(is_it)
-            .expect("it is listed");
-        kind
+        let every = Self::every(0);
+        let found = every.iter().find(|(verb, _)| self.is_like(verb));
+        found.expect("it is listed").1
+    }
+
+    /// Returns whether both are one verb, with any number.
+    pub fn is_like(&self, other: &Self) -> bool {
+        discriminant(self) == discriminant(other)
     }
 }

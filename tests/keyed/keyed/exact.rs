@@ -178,7 +178,10 @@ impl Run {
         let plans = &self.model.plans;
         assert_eq!(said, right, "{asked} {key} {now:?} {plans:?}");
         let there = (self.table.len(), self.model.keys.len());
-        assert!(self.keys == MANY || there.0 == there.1, "{there:?} after {asked} {plans:?}");
+        assert!(
+            self.keys == MANY || there.0 == there.1,
+            "{there:?} after {asked} {plans:?}"
+        );
         match said.0 {
             Answer::Granted(granted) => {
                 self.seen[0] += 1;

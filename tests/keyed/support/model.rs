@@ -52,7 +52,10 @@ pub(crate) fn ask_at<C, S>(view: &View<Key<&Keyed<AnyAlgorithm, C, S>>>, request
     Said(match request {
         Request::Verb(verb) => ask!(view, verb, &mut None),
         Request::Undo(granted, _) => ask!(view, Verb::Undo, &mut Some(granted)),
-        Request::Ban(until) => view.ban(until).expect("there is room").into(),
+        Request::Ban(until) => {
+            view.ban(until).expect("there is room");
+            Answer::Done
+        }
         Request::Forget => unreachable!("a view does not forget"),
     })
 }

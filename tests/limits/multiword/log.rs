@@ -9,7 +9,7 @@ use crate::support::*;
 /// The number of ticks that the log distinguishes, as documented: ticks have 63 bits.
 const TOLD: u128 = 1 << 63;
 
-subject!([] SlidingLog<ManualClock>, ["undo", "refund", "charge", "level", "is_idle", "reset"];
+subject!([] SlidingLog<ManualClock>;
     take_verbs forecast_verbs);
 
 /// Permits and a period.

@@ -18,7 +18,7 @@ fn budget(slot: u64, slots: u64) -> (u32, u128) {
     (bits, told(bits))
 }
 
-subject!([] SlottedWindow<ManualClock>, ["is_idle", "reset"];
+subject!([] SlottedWindow<ManualClock>;
     take_verbs forecast_verbs gauge_verbs give_back_verbs debt_verbs);
 
 /// Permits, a slot's length and the number of slots. 0 permits stand for the largest number that

@@ -84,31 +84,32 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     /// Calls a random verb that the limiter has, or makes a request.
     fn any_verb(&mut self) {
+        let every = Verb::every(0);
         let verb = match self.random.below(32) {
-            0..=11 => "acquire",
-            12..=14 => "take_up_to",
-            15..=17 => "undo",
-            18 | 19 => "refund",
-            20..=22 => "charge",
-            23 | 24 => "available",
-            25 => "level",
-            26..=28 => "time_until",
-            29 | 30 => "is_idle",
-            _ if self.random.one_in(4) => "reset",
-            _ => "acquire",
+            0..=11 => Verb::Take(0),
+            12..=14 => Verb::TakeUpTo(0),
+            15..=17 => Verb::Undo,
+            18 | 19 => Verb::Refund(0),
+            20..=22 => Verb::Charge(0),
+            23 | 24 => Verb::Available,
+            25 => Verb::Level,
+            26..=28 => Verb::TimeUntil(0),
+            29 | 30 => Verb::IsIdle,
+            _ => every[self.random.below(every.len() as u64) as usize].0,
         };
         match verb {
-            _ if S::LACKS.contains(&verb) => self.acquire_any(),
-            "take_up_to" => self.take_up_to(),
-            "undo" => self.undo(),
-            "refund" => self.refund(),
-            "charge" => self.charge_any(),
-            "available" => self.available(),
-            "level" => self.level(),
-            "time_until" => self.time_until(),
-            "is_idle" => self.is_idle(),
-            "reset" => self.reset(),
-            _ => self.acquire_any(),
+            _ if !S::has(verb) => self.acquire_any(),
+            Verb::Take(_) => self.acquire_any(),
+            Verb::TakeUpTo(_) => self.take_up_to(),
+            Verb::Check(_) => self.check_any(),
+            Verb::Undo => self.undo(),
+            Verb::Refund(_) => self.refund(),
+            Verb::Charge(_) => self.charge_any(),
+            Verb::Available => self.available(),
+            Verb::Level => self.level(),
+            Verb::TimeUntil(_) => self.time_until(),
+            Verb::IsIdle => self.is_idle(),
+            Verb::Reset => self.reset(),
         }
     }
 
@@ -157,6 +158,24 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
                 self.granted(granted, Span::only(n));
             }
             Err(denied) => self.denied(n, denied),
+        }
+    }
+
+    /// Asks what a request would be answered.
+    fn check_any(&mut self) {
+        let (n, limit) = (self.any_count(), self.model.limit());
+        let answer = self.ask(Verb::Check(n));
+        self.seen.done("check");
+        match answer {
+            Answer::Denied(denied) if n > limit => {
+                self.right("the answer", denied, Denied::never(n, limit));
+            }
+            Answer::Denied(denied) => self.denied(n, denied),
+            answer => {
+                let wait = self.model.wait(self.now, n);
+                self.right("the answer", answer, Answer::Done);
+                self.check(n <= limit && wait.span.lo == 0, "the answer", n, wait);
+            }
         }
     }
 
@@ -379,7 +398,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn reset(&mut self) {
-        if S::LACKS.contains(&"reset") {
+        if !S::has(Verb::Reset) {
             return;
         }
         self.ask(Verb::Reset);
