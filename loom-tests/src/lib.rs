@@ -7,7 +7,7 @@
 //! verbs are right on one thread. The models show that concurrent calls are linearizable.
 //!
 //! ```text
-//!  Subject ──► suite ──► WordScenario (actors, verbs, ticks) ──► loom, in every Layout ──► Outcome
+//!  Subject ──► suite ──► WordScenario (actors, verbs, ticks) ──► loom, in every Layout ──► outcome
 //!                          └──► orders (the same, one after the other) ──► allowed ──┘ compared
 //! ```
 //!
@@ -57,5 +57,5 @@ pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Scope, Verb};
 pub use verbs::{Answer, Kind};
 pub use wake_flag::{Polled, WakeFlag};
-pub use word_scenario::{Outcome, Turn, WordScenario};
+pub use word_scenario::{OnWord, OneWord, Turn, WordScenario};
 pub use wrong::Wrong;

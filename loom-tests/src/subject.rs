@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use tollgate::Tick;
 use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack};
-use tollgate::store::UNSTARTED;
 use tollgate_audit::Bound;
 
 use crate::verb::Verb;
 use crate::verbs::{
     debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs, take_verbs, word_verbs,
 };
-use crate::word_scenario::{Turn, WordScenario};
 use crate::words::{self, MakeWord};
 
 /// An algorithm to model.
@@ -28,8 +26,8 @@ pub struct Subject<A> {
     pub(crate) burst: u64,
     pub(crate) now: Tick,
     pub(crate) later: Tick,
-    promise: Option<Bound>,
-    exact: bool,
+    pub(crate) promise: Option<Bound>,
+    pub(crate) exact: bool,
 }
 
 macro_rules! sample {
@@ -114,39 +112,6 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
     /// Returns the earlier of the two ticks.
     pub const fn tick(&self) -> Tick {
         self.now
-    }
-
-    /// Makes a scenario that begins with a fresh limiter.
-    pub fn scenario(
-        &self,
-        before: &[(Verb<A>, Tick)],
-        actors: &[&[(Verb<A>, Tick)]],
-    ) -> WordScenario<A> {
-        let turns = |turns: &[(Verb<A>, Tick)]| {
-            let turns = turns.iter().map(|(verb, now)| Turn {
-                verb: verb.clone(),
-                now: *now,
-            });
-            turns.collect::<Vec<_>>()
-        };
-        WordScenario {
-            algorithm: Arc::clone(&self.algorithm),
-            make_word: self.make_word,
-            first: 0,
-            before: turns(before),
-            actors: actors.iter().map(|actor| turns(actor)).collect(),
-            promise: self.promise,
-            exact: self.exact,
-            also: None,
-        }
-    }
-
-    /// Makes a scenario that begins with a limiter that was not started.
-    pub fn unstarted_scene(&self, actors: &[&[(Verb<A>, Tick)]]) -> WordScenario<A> {
-        WordScenario {
-            first: UNSTARTED,
-            ..self.scenario(&[], actors)
-        }
     }
 }
 

@@ -81,7 +81,7 @@ pub fn each_verb_starts<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
         for other in &subject.verbs {
             for then in [subject.now, subject.later] {
                 let (one, other) = ([(one.clone(), subject.now)], [(other.clone(), then)]);
-                subject.unstarted_scene(&[&one, &other]).explore(run);
+                subject.unstarted_scene(&[&one, &other]).explore_begun(run);
             }
         }
     }
@@ -101,7 +101,7 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
     ];
     for (actors, requests) in crowds {
         let due = requests.min(subject.burst);
-        let scenario = subject.scenario(&[], actors).judged(move |outcome| {
+        let scenario = subject.scenario(&[], actors).rule(move |outcome| {
             assert_eq!(outcome.granted(), due, "not exactly the burst was granted");
         });
         scenario.explore(run);

@@ -56,7 +56,7 @@ fn less_than_a_period_apart<A: suite::Subjected>(
     run: &mut Run,
 ) {
     let [one, other] = ticks.map(|tick| [(Verb::take_up_to(LIMIT), Tick::from_nanos(tick))]);
-    let scenario = subject.scenario(&[], &[&one, &other]).judged(|outcome| {
+    let scenario = subject.scenario(&[], &[&one, &other]).rule(|outcome| {
         let actual = outcome.granted();
         assert_eq!(actual, LIMIT, "two windows in less than a period");
     });

@@ -42,7 +42,9 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
             0 => ledger.batch(limiter, [key, below(KEYS as u64) as usize], NOW),
             1 => {
                 let (at, verb) = (limiter.key(&key).at(NOW), one_of(&Verb::taking(1)));
-                ledger.enter(key, 1, ask!(at, verb, &mut None).outcome());
+                let answer = ask!(at, verb, &mut None).outcome();
+                let n = answer.as_ref().map_or(1, |granted| granted.n().max(1));
+                ledger.enter(key, n, answer);
             }
             2 => assert!(limiter.key(&key).at(NOW).available() <= BURST),
             _ => ledger.enter(key, 1, limiter.key(&key).at(NOW).try_acquire()),
