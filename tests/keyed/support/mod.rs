@@ -19,6 +19,7 @@ pub(crate) mod verbs;
 mod waits;
 
 pub(crate) mod histories;
+#[path = "../../support/hooks.rs"]
 pub(crate) mod hooks;
 pub(crate) mod model;
 

@@ -6,6 +6,8 @@ pub(crate) mod driver;
 pub(crate) mod edges;
 #[path = "../../support/forged.rs"]
 pub(crate) mod forged;
+#[path = "../../support/hooks.rs"]
+pub(crate) mod hooks;
 pub(crate) mod moment;
 #[path = "../../support/prelude.rs"]
 mod prelude;
