@@ -229,6 +229,5 @@ impl<M: Members<C>, C> Members<C> for All<M, C> {
     }
 }
 
-impl<M: super::SettleMembers<C>, C> super::SettleMembers<C> for All<M, C> {}
 impl<M: DebtMembers<C>, C> DebtMembers<C> for All<M, C> {}
 impl<M: super::ReserveMembers<C>, C> super::ReserveMembers<C> for All<M, C> {}

@@ -131,7 +131,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         match self.take(cost) {
             Err(denied) if may_end_within(&denied, timeout) => {}
-            taken => return self.counted(taken),
+            taken => return self.all.counted(taken),
         }
         let latest = self.all.now().saturating_add(timeout);
         let timer = ThreadTimer(&*self.all);
@@ -139,7 +139,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: SleepClock> Line<R>
         match block_on(self.wait(cost, &timer, latest), left) {
             Some(taken) => taken,
             // The caller has left the line.
-            None => self.counted(self.take(cost)),
+            None => self.all.counted(self.take(cost)),
         }
     }
 }

@@ -4,41 +4,20 @@ use core::fmt;
 use std::boxed::Box;
 
 use super::member::Member;
-use super::members::{DebtMembers, ReserveMembers, SettleMembers, one_member};
+use super::members::one_member;
 use crate::clock::SystemClock;
 
-/// A member of any type, chosen at run time. A composition of these can check and take, but not
-/// undo or settle: for that, box a [`SettleMember`], a [`DebtMember`] or a [`ReserveMember`].
-///
-/// ```
-/// use tollgate::compose::{All, BoxMember};
-/// use tollgate::{Limiter, Quota, SlidingLog};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let exact = SlidingLog::new(Quota::per_minute(10))?;
-/// let service = Limiter::token_bucket(Quota::per_hour(60))?;
-/// let members: Vec<BoxMember> = vec![Box::new(&exact), Box::new(&service)];
-/// let limits = All::new(members)?;
-/// drop(limits.try_acquire_n(4)?);
-/// assert_eq!((exact.available(), service.available()), (6, 56));
-/// # Ok(())
-/// # }
-/// ```
-pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
-
-/// A [`Member`] whose grants can be undone and settled, for use as a trait object. A composition of
-/// these can take, undo and settle. All such members implement it.
+/// A member of any type, chosen at run time. A composition of these can do everything but reserve.
+/// A member that can't go into debt is not charged: [`All::charge`](super::All::charge) returns how
+/// many permits were recorded.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate::clock::SystemClock;
-/// use tollgate::compose::{All, Named, SettleMember};
+/// use tollgate::compose::{All, BoxMember, Named};
 /// use tollgate::{AnyAlgorithm, Concurrency, Limiter, Quota};
 ///
-/// type Limit = Box<dyn SettleMember<SystemClock> + Send + Sync>;
-///
 /// /// Reads one limit of a configuration.
-/// fn limit(kind: &str, value: &str) -> Result<Limit, Box<dyn std::error::Error>> {
+/// fn limit(kind: &str, value: &str) -> Result<BoxMember<'static>, Box<dyn std::error::Error>> {
 ///     Ok(match kind {
 ///         "rate" => Box::new(Limiter::new(value.parse::<AnyAlgorithm>()?)),
 ///         "inside" => Box::new(Arc::new(Concurrency::new(value.parse()?)?)),
@@ -63,86 +42,13 @@ pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 /// # Ok(())
 /// # }
 /// ```
-///
-/// A limit that can't settle can't be boxed as one:
-///
-/// ```compile_fail,E0277
-/// use tollgate::clock::SystemClock;
-/// use tollgate::compose::SettleMember;
-/// use tollgate::{Quota, SlidingLog};
-///
-/// # fn main() -> Result<(), tollgate::error::ComposeError> {
-/// let log = SlidingLog::new(Quota::per_minute(10))?;
-/// let member: Box<dyn SettleMember<SystemClock>> = Box::new(log); // error: it can't settle
-/// # Ok(())
-/// # }
-/// ```
-pub trait SettleMember<C>: Member<C> {}
+pub type BoxMember<'m, C = SystemClock> = Box<dyn Member<C> + Send + Sync + 'm>;
 
-/// A [`SettleMember`] that can also go into debt, for use as a trait object. A composition of these
-/// can do everything but reserve.
-///
-/// ```
-/// use tollgate::clock::SystemClock;
-/// use tollgate::compose::{All, DebtMember};
-/// use tollgate::{Limiter, Quota, Sharded};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let service = Sharded::token_bucket(Quota::per_hour(1000))?;
-/// let tenant = Limiter::token_bucket(Quota::per_hour(10))?;
-/// let members: [Box<dyn DebtMember<SystemClock> + Send + Sync>; 2] =
-///     [Box::new(&service), Box::new(&tenant)];
-/// let limits = All::new(members)?;
-/// limits.charge_each([12, 12])?;
-/// assert_eq!((service.available(), tenant.charge(0).debt()), (988, 2));
-/// # Ok(())
-/// # }
-/// ```
-pub trait DebtMember<C>: SettleMember<C> {}
+one_member!(owes ['m, C] C, dyn Member<C> + Send + Sync + 'm);
 
-/// A [`DebtMember`] that can also be [reserved](ReserveMembers) together with others, for use as a
-/// trait object. A composition of these can do everything.
-///
-/// ```
-/// use tollgate::clock::SystemClock;
-/// use tollgate::compose::{All, ReserveMember};
-/// use tollgate::{Keyed, Limiter, Quota};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let service = Limiter::gcra(Quota::per_hour(1000))?;
-/// let tenants = Keyed::token_bucket(Quota::per_hour(10), 100)?;
-/// let members: [Box<dyn ReserveMember<SystemClock> + Send + Sync>; 2] =
-///     [Box::new(&service), Box::new(tenants.key("acme"))];
-/// let limits = All::new(members)?;
-/// assert!(limits.reserve(10)?.is_due());
-/// assert!(!limits.reserve(1)?.is_due());
-/// # Ok(())
-/// # }
-/// ```
-pub trait ReserveMember<C>: DebtMember<C> {}
-
-impl<C, M: Member<C> + SettleMembers<C>> SettleMember<C> for M {}
-
-impl<C, M: SettleMember<C> + DebtMembers<C>> DebtMember<C> for M {}
-
-impl<C, M: DebtMember<C> + ReserveMembers<C>> ReserveMember<C> for M {}
-
-one_member!(['m, C] C, dyn Member<C> + Send + Sync + 'm);
-one_member!(settles ['m, C] C, dyn SettleMember<C> + Send + Sync + 'm);
-one_member!(owes ['m, C] C, dyn DebtMember<C> + Send + Sync + 'm);
-one_member!(owes ['m, C] C, dyn ReserveMember<C> + Send + Sync + 'm);
-
-impl<'m, C> ReserveMembers<C> for dyn ReserveMember<C> + Send + Sync + 'm {}
-
-/// Implements `Debug` for a trait object. It shows where the limit's state is.
-macro_rules! debug {
-    ($($name:ident)*) => {$(
-        impl<C> fmt::Debug for dyn $name<C> + Send + Sync + '_ {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_tuple(stringify!($name)).field(&self.place()).finish()
-            }
-        }
-    )*};
+/// Shows where the limit's state is.
+impl<C> fmt::Debug for dyn Member<C> + Send + Sync + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Member").field(&self.place()).finish()
+    }
 }
-
-debug!(Member SettleMember DebtMember ReserveMember);

@@ -7,7 +7,7 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
-use super::members::{Members, SettleMembers, Visitor};
+use super::members::{Members, Visitor};
 use super::protocol::cost_of;
 use super::visits::Why;
 use crate::clock::{Clock, Tick};
@@ -290,9 +290,10 @@ impl<M: Members<C>, C> Drop for LeaveFrom<'_, M, C> {
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> AllGranted<R, M, C> {
     /// Gives the permits back to all members, as far as each can take them back: see
-    /// [`Limiter::undo`](crate::Limiter::undo). Returns how many came back, over all members.
+    /// [`Limiter::undo`](crate::Limiter::undo). Returns how many came back, over all members. A
+    /// `SlidingLog` and `Leases` take nothing back.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -345,8 +346,9 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
 
     /// Corrects the estimates when the costs are known: see
     /// [`Limiter::settle`](crate::Limiter::settle). Returns what came back and what was charged,
-    /// over all members. Leaves each `Concurrency`. A grant is settled once: settling or undoing it
-    /// again changes nothing.
+    /// over all members. Leaves each `Concurrency`. A `SlidingLog` and `Leases` keep what they
+    /// granted, and are not charged. A grant is settled once: settling or undoing it again changes
+    /// nothing.
     ///
     /// ```
     /// use tollgate::compose::All;
@@ -374,7 +376,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C> AllGranted<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// Gives the permits back at this tick.
     pub fn undo_at(mut self, now: Tick) -> u64 {
         self.all.give_back(&mut self.grants, now, Why::Undone)

@@ -188,10 +188,10 @@ macro_rules! reserves {
 reserves!(TokenBucket Gcra);
 
 #[cfg(feature = "std")]
-one_member!(settles [C] C, crate::concurrency::limiter::Concurrency);
+one_member!([C] C, crate::concurrency::limiter::Concurrency);
 
 #[cfg(feature = "keyed")]
-one_member!(settles [C, S, R: Deref<Target = KeyedConcurrency<S>>] C, ConcurrencyKey<R>);
+one_member!([C, S, R: Deref<Target = KeyedConcurrency<S>>] C, ConcurrencyKey<R>);
 
 /// A weight of `n` is inside until the grant is dropped, given back or corrected.
 #[cfg(feature = "keyed")]
@@ -211,6 +211,12 @@ impl<C, S, R: Deref<Target = KeyedConcurrency<S>>> Member<C> for ConcurrencyKey<
         self.enter(n)?;
         let granted = Granted::new(n, now);
         Ok(granted.with_remaining(self.free(), NonZeroU64::MIN).into())
+    }
+
+    #[inline]
+    fn give_back(&self, held: Held, _now: Tick) -> u64 {
+        Self::leave(self, held.granted.n());
+        held.granted.n()
     }
 
     super::member::holder_leaves!();

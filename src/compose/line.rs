@@ -234,7 +234,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
     /// The same as for [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<AllGranted<R, M, C>, AllDenied> {
-        self.counted(self.take(&|_| n))
+        self.all.counted(self.take(&|_| n))
     }
 
     /// Takes `costs[0]` permits from member 0, and so on, unless a caller waits.
@@ -249,7 +249,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         costs: impl AsRef<[u64]>,
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         let costs = self.all.checked(costs.as_ref())?;
-        self.counted(self.take(&|member| cost_of(costs, member)))
+        let taken = self.take(&|member| cost_of(costs, member));
+        self.all.counted(taken)
     }
 
     /// Takes from all members unless a caller waits. No member counts a denial: the caller may
@@ -266,18 +267,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
             self.all.look(cost, now)?;
             return Err(AllDenied::Line);
         }
-        let later = |_| self.all.now();
-        let grants = match self.all.order.counts() {
-            true => self.all.take_and_count_grant(cost, now, later),
-            false => self.all.take(cost, now, later),
-        };
-        Ok(AllGranted::new(self.all.clone(), grants?))
-    }
-
-    /// Lets the member that denies a request in the end count the denial.
-    #[inline]
-    pub(super) fn counted<T>(&self, taken: Result<T, AllDenied>) -> Result<T, AllDenied> {
-        taken.inspect_err(|denied| self.all.count_denied(denied))
+        let grants = self.all.take_in_rounds(cost, now, |_| self.all.now())?;
+        Ok(AllGranted::new(self.all.clone(), grants))
     }
 
     /// Stands in line unless it is full, and takes from all members when they grant. Does not sleep
@@ -291,8 +282,8 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
         let costs = (0..self.all.members()).map(cost);
         let permits = self.permits.add(costs.max().unwrap_or(0))?;
         let place = PlaceInLine::first(&self.turns, permits).await;
-        let grants =
-            self.counted(take_when_granted(place, &*self.all, cost, timer, latest).await)?;
+        let taken = take_when_granted(place, &*self.all, cost, timer, latest).await;
+        let grants = self.all.counted(taken)?;
         Ok(AllGranted::new(self.all.clone(), grants))
     }
 }
@@ -439,7 +430,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
     ) -> Result<AllGranted<R, M, C>, AllDenied> {
         match self.line.take(cost) {
             Err(denied) if may_end_within(&denied, timeout) => {}
-            taken => return self.line.counted(taken),
+            taken => return self.line.all.counted(taken),
         }
         let latest = self.line.all.now().saturating_add(timeout);
         let wait = self.line.wait(cost, &self.timer, latest);
@@ -450,7 +441,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock, T: Timer> As
         match before(sleep, wait).await {
             Some(taken) => taken,
             // The caller has left the line.
-            None => self.line.counted(self.line.take(cost)),
+            None => self.line.all.counted(self.line.take(cost)),
         }
     }
 }

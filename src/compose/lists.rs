@@ -4,7 +4,7 @@
 use std::vec::Vec;
 
 use super::held::Held;
-use super::members::{DebtMembers, Members, ReserveMembers, SettleMembers, Visitor};
+use super::members::{DebtMembers, Members, ReserveMembers, Visitor};
 
 const fn plus(some: Option<usize>, more: Option<usize>) -> Option<usize> {
     match (some, more) {
@@ -97,8 +97,6 @@ macro_rules! tuple {
             }
         }
 
-        impl<Clk, $($name: SettleMembers<Clk>),+> SettleMembers<Clk> for ($($name,)+) {}
-
         impl<Clk, $($name: DebtMembers<Clk>),+> DebtMembers<Clk> for ($($name,)+) {}
 
         impl<Clk, $($name: ReserveMembers<Clk>),+> ReserveMembers<Clk> for ($($name,)+) {}
@@ -173,15 +171,12 @@ fn find<C, M: Members<C>>(list: &[M], index: usize) -> Option<(usize, usize)> {
 list!([C, M: Members<C>, const N: usize] [M; N], [M::Grants; N], times(N, M::COUNT), |this| {
     this.each_ref().map(Members::no_grants)
 });
-impl<C, M: SettleMembers<C>, const N: usize> SettleMembers<C> for [M; N] {}
 impl<C, M: DebtMembers<C>, const N: usize> DebtMembers<C> for [M; N] {}
 impl<C, M: ReserveMembers<C>, const N: usize> ReserveMembers<C> for [M; N] {}
 #[cfg(feature = "std")]
 list!([C, M: Members<C>] Vec<M>, Vec<M::Grants>, None, |this| {
     this.iter().map(Members::no_grants).collect()
 });
-#[cfg(feature = "std")]
-impl<C, M: SettleMembers<C>> SettleMembers<C> for Vec<M> {}
 #[cfg(feature = "std")]
 impl<C, M: DebtMembers<C>> DebtMembers<C> for Vec<M> {}
 #[cfg(feature = "std")]

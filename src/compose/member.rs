@@ -63,6 +63,25 @@ use crate::store::Place;
 /// `SlidingLog`, `Leases` and `Concurrency`. To pass a type of your own to a composition, wrap it:
 /// in an [`OwnLimiter`](super::OwnLimiter) if it is a limiter, or in a `BoxMember` if it implements
 /// this trait.
+///
+/// A wrapper such as [`OrElse`](super::OrElse) needs a single limit, because it returns a single
+/// grant:
+///
+/// ```compile_fail,E0277
+/// use tollgate::compose::{All, OrElse};
+/// use tollgate::{Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::error::ComposeError> {
+/// let [a, b, c] = [1, 2, 3].map(|n| Limiter::token_bucket(Quota::per_hour(n)));
+/// let several = (a?, b?);
+/// let limits = All::new(OrElse::new(several, c?))?; // error: `several` is not a single limit
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a single limit",
+    note = "only a single limit can be wrapped; a composition, a tuple, a list or a `Named` can't"
+)]
 pub trait Member<C> {
     /// Returns the clock, or `None` if the limit needs none. The default returns `None`.
     #[inline]
@@ -105,8 +124,9 @@ pub trait Member<C> {
     /// The [`Denied`] that the request would get.
     fn check(&self, n: u64, now: Tick) -> Result<(), Denied>;
 
-    /// Takes `n` permits at this tick, or none. A member that counts does not count here, because
-    /// another member may still deny the request.
+    /// Takes `n` permits at this tick, or none. A member that counts counts a grant here. It counts
+    /// no denial: the request may be granted in another attempt, so the composition lets the member
+    /// [count](Self::count) the denial that it returns.
     ///
     /// # Errors
     ///
@@ -145,8 +165,9 @@ pub trait Member<C> {
     /// 0.
     fn give_back(&self, held: Held, now: Tick) -> u64;
 
-    /// Gives back a grant that the caller never got, because another member denied the request.
-    /// This is not counted. Limiters do what
+    /// Gives back a grant that the caller never got, because another member denied the request. A
+    /// member that counts has counted the grant, and counts these permits as returned. Limiters do
+    /// what
     /// [`roll_back_at`](crate::traits::GiveBackLimiter::roll_back_at) does. The default is
     /// [`give_back`](Self::give_back).
     #[inline]
@@ -208,22 +229,12 @@ pub trait Member<C> {
         false
     }
 
-    /// Returns whether the member counts the composition's answers.
+    /// Counts an answer that [`take`](Self::take) did not count: that this member denied a request
+    /// for `n` permits, or, if `granted`, that a caller who waited in a [`Line`](super::Line)
+    /// entered it with this weight. The default counts nothing.
     #[inline]
-    fn counts(&self) -> bool {
-        false
-    }
-
-    /// Counts a grant that the caller gets. It is called if any member [counts](Self::counts).
-    #[inline]
-    fn count_granted(&self, held: &Held) {
-        let _ = held;
-    }
-
-    /// Counts a denial of a request for `n` permits, which this member denied.
-    #[inline]
-    fn count_denied(&self, n: u64) {
-        let _ = n;
+    fn count(&self, granted: bool, n: u64) {
+        let _ = (granted, n);
     }
 
     /// Returns this limit if it is a `Concurrency`. A request that waits in a
@@ -240,7 +251,8 @@ pub trait Member<C> {
 }
 
 /// Implements methods of [`Member`] by those of the limit inside: `structure` what the limit is,
-/// `decisions` what it grants, and `settling` what becomes of its grants.
+/// `answers` what it would grant, `taking` what it grants, and `settling` what becomes of its
+/// grants.
 macro_rules! by_inner {
     (structure $self:ident => $inner:expr) => {
         $crate::compose::member::by_inner! { $self => $inner;
@@ -248,15 +260,28 @@ macro_rules! by_inner {
             #[inline] fn each_clock(show: &mut dyn FnMut(&C)) -> ();
             #[inline] fn depth() -> u32;
             #[inline] fn can_undo() -> bool;
-            #[inline] fn roll_back(held: Held, now: Tick) -> u64;
             #[inline] fn leaves() -> bool;
             #[inline] fn leave(held: &Held) -> bool;
         }
+        #[cfg(feature = "std")]
+        #[inline]
+        fn concurrency<'a>(&'a $self) -> Option<&'a $crate::concurrency::limiter::Concurrency>
+        where
+            C: 'a,
+        {
+            Member::<C>::concurrency($inner)
+        }
     };
-    (decisions $self:ident => $inner:expr) => {
+    (answers $self:ident => $inner:expr) => {
         $crate::compose::member::by_inner! { $self => $inner;
-            #[inline] fn place() -> Place;
+            #[inline] fn place() -> $crate::store::Place;
             #[inline(always)] fn check(n: u64, now: Tick) -> Result<(), Denied>;
+            #[inline] fn available_at(now: Tick) -> u64;
+            #[inline] fn remaining(held: &Held) -> u64;
+        }
+    };
+    (taking $self:ident => $inner:expr) => {
+        $crate::compose::member::by_inner! { $self => $inner;
             #[inline(always)] fn take(n: u64, now: Tick) -> Result<Held, Denied>;
             #[inline(always)]
             fn take_fast(
@@ -264,28 +289,17 @@ macro_rules! by_inner {
                 now: Tick,
                 held: &mut Option<Held>
             ) -> Option<Result<(), Denied>>;
-            #[inline] fn available_at(now: Tick) -> u64;
-            #[inline] fn remaining(held: &Held) -> u64;
-        }
-        #[cfg(feature = "std")]
-        #[inline]
-        fn concurrency<'a>(&'a $self) -> Option<&'a Concurrency>
-        where
-            C: 'a,
-        {
-            Member::<C>::concurrency($inner)
+            #[inline] fn count(granted: bool, n: u64) -> ();
         }
     };
     (settling $self:ident => $inner:expr) => {
         $crate::compose::member::by_inner! { $self => $inner;
             #[inline] fn give_back(held: Held, now: Tick) -> u64;
+            #[inline] fn roll_back(held: Held, now: Tick) -> u64;
             #[inline] fn correct(held: Held, actual: u64, now: Tick) -> Settled;
             #[inline] fn charge_to(n: u64, now: Tick) -> Charged;
             #[inline] fn take_as_of(n: u64, due: Tick, now: Tick) -> Result<Held, Denied>;
             #[inline] fn cancel_as_of(held: Held, now: Tick) -> u64;
-            #[inline] fn counts() -> bool;
-            #[inline] fn count_granted(held: &Held) -> ();
-            #[inline] fn count_denied(n: u64) -> ();
         }
     };
     ($self:ident => $inner:expr; $(
@@ -304,7 +318,8 @@ macro_rules! behind {
     ($pointer:ty) => {
         impl<C, M: Member<C> + ?Sized> Member<C> for $pointer {
             by_inner!(structure self => &**self);
-            by_inner!(decisions self => &**self);
+            by_inner!(answers self => &**self);
+            by_inner!(taking self => &**self);
             by_inner!(settling self => &**self);
         }
     };
@@ -323,12 +338,6 @@ macro_rules! holder_leaves {
         #[inline]
         fn available_at(&self, _now: Tick) -> u64 {
             self.free()
-        }
-
-        #[inline]
-        fn give_back(&self, held: Held, _now: Tick) -> u64 {
-            Self::leave(self, held.granted.n());
-            held.granted.n()
         }
 
         /// The holder leaves. Its weight is no estimate, so nothing is charged.
@@ -369,9 +378,23 @@ impl<C> Member<C> for Concurrency {
     #[inline]
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
         Self::take(self, n, false)?;
+        Self::count(self, true, n);
         Ok(Granted::new(n, now)
             .with_remaining(self.free(), core::num::NonZeroU64::MIN)
             .into())
+    }
+
+    #[inline]
+    fn give_back(&self, held: Held, _now: Tick) -> u64 {
+        let n = held.granted.n();
+        Self::leave(self, n);
+        self.count_returned(n);
+        n
+    }
+
+    #[inline]
+    fn count(&self, granted: bool, n: u64) {
+        Self::count(self, granted, n);
     }
 
     holder_leaves!();

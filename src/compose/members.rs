@@ -89,47 +89,6 @@ pub trait Members<C> {
     fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held>;
 }
 
-/// Members that are a single limit, such as a limiter, a reference to one, or a key of a table.
-///
-/// A wrapper such as [`OrElse`](super::OrElse) needs single limits, because it returns a single
-/// grant.
-///
-/// ```compile_fail,E0277
-/// use tollgate::compose::{All, OrElse};
-/// use tollgate::{Limiter, Quota};
-///
-/// # fn main() -> Result<(), tollgate::error::ComposeError> {
-/// let [a, b, c] = [1, 2, 3].map(|n| Limiter::token_bucket(Quota::per_hour(n)));
-/// let several = (a?, b?);
-/// let limits = All::new(OrElse::new(several, c?))?; // error: `several` is not a single limit
-/// # Ok(())
-/// # }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a single limit",
-    note = "only a single limit can be wrapped; a composition, a tuple or a list is several"
-)]
-pub trait OneMember<C>: Members<C> {
-    /// The type of the limit.
-    type Limit: Member<C> + ?Sized;
-
-    /// Returns the limit.
-    fn limit(&self) -> &Self::Limit;
-}
-
-/// Members whose grants can all be undone and settled.
-///
-/// ```
-/// use tollgate::clock::SystemClock;
-/// use tollgate::compose::{AllDenied, All, SettleMembers};
-///
-/// fn half_used<M: SettleMembers<SystemClock>>(limits: &All<M>) -> Result<u64, AllDenied> {
-///     let settled = limits.try_acquire_n(20)?.settle(vec![10; limits.members()])?;
-///     Ok(settled.returned)
-/// }
-/// ```
-pub trait SettleMembers<C>: Members<C> {}
-
 /// Members that can all go into debt.
 ///
 /// ```
@@ -140,7 +99,7 @@ pub trait SettleMembers<C>: Members<C> {}
 ///     limits.charge_each(costs).expect("a cost for each member");
 /// }
 /// ```
-pub trait DebtMembers<C>: SettleMembers<C> {}
+pub trait DebtMembers<C>: Members<C> {}
 
 /// Members that can be [reserved](super::All::reserve) together: limiters, adjustable limiters
 /// and keys of tables, with a [`TokenBucket`](crate::TokenBucket) or a [`Gcra`](crate::Gcra).
@@ -217,23 +176,9 @@ macro_rules! one_member {
     (owes [$($parameters:tt)*] $clock:ty, $limit:ty) => {
         impl<$($parameters)*> $crate::compose::DebtMembers<$clock> for $limit {}
 
-        $crate::compose::members::one_member!(settles [$($parameters)*] $clock, $limit);
-    };
-    (settles [$($parameters:tt)*] $clock:ty, $limit:ty) => {
-        impl<$($parameters)*> $crate::compose::SettleMembers<$clock> for $limit {}
-
         $crate::compose::members::one_member!([$($parameters)*] $clock, $limit);
     };
     ([$($parameters:tt)*] $clock:ty, $limit:ty) => {
-        impl<$($parameters)*> $crate::compose::OneMember<$clock> for $limit {
-            type Limit = Self;
-
-            #[inline(always)]
-            fn limit(&self) -> &Self {
-                self
-            }
-        }
-
         impl<$($parameters)*> $crate::compose::Members<$clock> for $limit {
             type Grants = Option<$crate::compose::Held>;
             const COUNT: Option<usize> = Some(1);
@@ -286,17 +231,6 @@ pub(crate) use one_member;
 /// Implements [`Members`] for a pointer to members.
 macro_rules! behind {
     ($pointer:ty) => {
-        impl<C, M: OneMember<C> + ?Sized> OneMember<C> for $pointer {
-            type Limit = M::Limit;
-
-            #[inline(always)]
-            fn limit(&self) -> &M::Limit {
-                (**self).limit()
-            }
-        }
-
-        impl<C, M: SettleMembers<C> + ?Sized> SettleMembers<C> for $pointer {}
-
         impl<C, M: DebtMembers<C> + ?Sized> DebtMembers<C> for $pointer {}
 
         impl<C, M: ReserveMembers<C> + ?Sized> ReserveMembers<C> for $pointer {}

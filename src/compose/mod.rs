@@ -43,8 +43,8 @@
 //! | `Shadow` | tries a limit out: decides and counts, but never denies |
 //! | [`Exempt`], [`Closed`] | grants or denies every request |
 //! | [`Named`] | gives a member a name, which denials show |
-//! | `Counted` | counts the requests of the composition |
-//! | `BoxMember`, or a box of a `SettleMember`, `DebtMember` or `ReserveMember` | holds a member of any type, chosen at run time |
+//! | `Counted` | counts the requests that a member grants and denies |
+//! | `BoxMember` | holds a member of any type, chosen at run time |
 //! | [`OwnLimiter`] | holds a limiter of your own |
 
 mod all;
@@ -85,7 +85,7 @@ mod waiting_permits;
 pub use all::All;
 pub use denied::AllDenied;
 #[cfg(feature = "std")]
-pub use dynamic::{BoxMember, DebtMember, ReserveMember, SettleMember};
+pub use dynamic::BoxMember;
 pub use fixed::{Closed, Exempt};
 pub use granted::{AllGranted, Within};
 pub use held::Held;
@@ -95,7 +95,7 @@ pub use line::AsyncLine;
 #[cfg(feature = "std")]
 pub use line::Line;
 pub use member::Member;
-pub use members::{DebtMembers, Members, OneMember, ReserveMembers, SettleMembers, Visitor};
+pub use members::{DebtMembers, Members, ReserveMembers, Visitor};
 pub use named::Named;
 pub use or_else::OrElse;
 pub use reserved::AllReserved;

@@ -1,7 +1,5 @@
 use super::member::Member;
-use super::members::{
-    DebtMembers, Members, OneMember, ReserveMembers, SettleMembers, Visitor, through_members,
-};
+use super::members::{DebtMembers, Members, ReserveMembers, Visitor, through_members};
 
 /// A member with a name, which denials show. Members of an inner composition that have no name get
 /// the name of the composition.
@@ -67,17 +65,6 @@ impl<C, M: Members<C>> Members<C> for Named<M> {
         self.members.visit(index, Naming { visitor, name })
     }
 }
-
-impl<C, M: OneMember<C>> OneMember<C> for Named<M> {
-    type Limit = M::Limit;
-
-    #[inline(always)]
-    fn limit(&self) -> &M::Limit {
-        self.members.limit()
-    }
-}
-
-impl<C, M: SettleMembers<C>> SettleMembers<C> for Named<M> {}
 
 impl<C, M: DebtMembers<C>> DebtMembers<C> for Named<M> {}
 

@@ -1,6 +1,6 @@
 use super::held::Held;
 use super::member::Member;
-use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
+use super::members::{DebtMembers, one_member};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Settled};
 use crate::store::Place;
@@ -87,142 +87,124 @@ fn sooner(first: Denied, second: Denied) -> Denied {
     }
 }
 
-impl<C, A: OneMember<C>, B: OneMember<C>> Member<C> for OrElse<A, B> {
+impl<C, A: Member<C>, B: Member<C>> Member<C> for OrElse<A, B> {
     #[inline]
     fn clock(&self) -> Option<&C> {
-        let first = self.first.limit().clock();
-        first.or_else(|| self.second.limit().clock())
+        let first = self.first.clock();
+        first.or_else(|| self.second.clock())
     }
 
     fn each_clock(&self, show: &mut dyn FnMut(&C)) {
-        self.first.limit().each_clock(show);
-        self.second.limit().each_clock(show);
+        self.first.each_clock(show);
+        self.second.each_clock(show);
     }
 
     fn depth(&self) -> u32 {
-        let inner = self.first.limit().depth().max(self.second.limit().depth());
+        let inner = self.first.depth().max(self.second.depth());
         inner.saturating_add(1)
     }
 
     /// The place of the second limit, which is the one that others share.
     fn place(&self) -> Place {
-        self.second.limit().place().inexact()
+        self.second.place().inexact()
     }
 
     fn can_undo(&self) -> bool {
-        self.first.limit().can_undo() && self.second.limit().can_undo()
+        self.first.can_undo() && self.second.can_undo()
     }
 
     #[inline]
     fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
-        let Err(first) = self.first.limit().check(n, now) else {
+        let Err(first) = self.first.check(n, now) else {
             return Ok(());
         };
-        let second = self.second.limit().check(n, now);
+        let second = self.second.check(n, now);
         second.map_err(|second| sooner(first, second))
     }
 
     #[inline]
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        let first = match self.first.limit().take(n, now) {
+        let first = match self.first.take(n, now) {
             Ok(held) => return Ok(held.of_branch(false)),
             Err(denied) => denied,
         };
-        match self.second.limit().take(n, now) {
-            Ok(held) => Ok(held.of_branch(true)),
+        match self.second.take(n, now) {
+            Ok(held) => {
+                self.first.count(false, n);
+                Ok(held.of_branch(true))
+            }
             Err(second) => Err(sooner(first, second)),
         }
     }
 
     #[inline]
     fn available_at(&self, now: Tick) -> u64 {
-        let first = self.first.limit().available_at(now);
-        first.max(self.second.limit().available_at(now))
+        let first = self.first.available_at(now);
+        first.max(self.second.available_at(now))
     }
 
     #[inline]
     fn remaining(&self, held: &Held) -> u64 {
         match held.again().branch() {
-            (false, held) => self.first.limit().remaining(&held),
-            (true, held) => self.second.limit().remaining(&held),
+            (false, held) => self.first.remaining(&held),
+            (true, held) => self.second.remaining(&held),
         }
     }
 
     #[inline]
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         match held.branch() {
-            (false, held) => self.first.limit().give_back(held, now),
-            (true, held) => self.second.limit().give_back(held, now),
+            (false, held) => self.first.give_back(held, now),
+            (true, held) => self.second.give_back(held, now),
         }
     }
 
     #[inline]
     fn roll_back(&self, held: Held, now: Tick) -> u64 {
         match held.branch() {
-            (false, held) => self.first.limit().roll_back(held, now),
-            (true, held) => self.second.limit().roll_back(held, now),
+            (false, held) => self.first.roll_back(held, now),
+            (true, held) => self.second.roll_back(held, now),
         }
     }
 
     #[inline]
     fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
         match held.branch() {
-            (false, held) => self.first.limit().correct(held, actual, now),
-            (true, held) => self.second.limit().correct(held, actual, now),
+            (false, held) => self.first.correct(held, actual, now),
+            (true, held) => self.second.correct(held, actual, now),
         }
     }
 
     #[inline]
     fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        self.first.limit().charge_to(n, now)
+        self.first.charge_to(n, now)
     }
 
     #[inline]
     fn leaves(&self) -> bool {
-        self.first.limit().leaves() || self.second.limit().leaves()
+        self.first.leaves() || self.second.leaves()
     }
 
     #[inline]
     fn leave(&self, held: &Held) -> bool {
         match held.again().branch() {
-            (false, held) => self.first.limit().leave(&held),
-            (true, held) => self.second.limit().leave(&held),
+            (false, held) => self.first.leave(&held),
+            (true, held) => self.second.leave(&held),
         }
     }
 
-    fn counts(&self) -> bool {
-        self.first.limit().counts() || self.second.limit().counts()
-    }
-
-    /// If the second limit granted, the first one denied.
-    fn count_granted(&self, held: &Held) {
-        match held.again().branch() {
-            (false, held) => self.first.limit().count_granted(&held),
-            (true, held) => {
-                self.first.limit().count_denied(held.granted.n());
-                self.second.limit().count_granted(&held);
-            }
-        }
-    }
-
-    fn count_denied(&self, n: u64) {
-        self.first.limit().count_denied(n);
-        self.second.limit().count_denied(n);
+    /// Only denials come here, and then both limits denied.
+    fn count(&self, granted: bool, n: u64) {
+        self.first.count(granted, n);
+        self.second.count(granted, n);
     }
 }
 
-one_member!([C, A: OneMember<C>, B: OneMember<C>] C, OrElse<A, B>);
-
-impl<C, A, B> SettleMembers<C> for OrElse<A, B>
-where
-    A: OneMember<C> + SettleMembers<C>,
-    B: OneMember<C> + SettleMembers<C>,
-{
-}
+one_member!([C, A: Member<C>, B: Member<C>] C, OrElse<A, B>);
 
 impl<C, A, B> DebtMembers<C> for OrElse<A, B>
 where
-    A: OneMember<C> + DebtMembers<C>,
-    B: OneMember<C> + SettleMembers<C>,
+    A: Member<C> + DebtMembers<C>,
+    B: Member<C>,
 {
 }

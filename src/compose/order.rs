@@ -21,8 +21,6 @@ pub(super) struct Order {
     same_as: [u8; MAX_MEMBERS],
     /// How many members there are, including limits that appear twice.
     members: u8,
-    /// Whether a member counts the answers.
-    counts: bool,
     /// Whether the holder of a grant leaves a member.
     leaves: bool,
 }
@@ -38,7 +36,6 @@ struct Described {
     place: Place,
     can_undo: bool,
     depth: u32,
-    counts: bool,
     leaves: bool,
     clock: Option<usize>,
     /// Whether all clocks inside the member are the same.
@@ -58,7 +55,6 @@ impl<C: Clock> Visitor<C> for Describe {
             place: member.place(),
             can_undo: member.can_undo(),
             depth: member.depth(),
-            counts: member.counts(),
             leaves: member.leaves(),
             clock: first,
             clocks_agree,
@@ -84,7 +80,6 @@ impl Order {
             limits: 0,
             same_as: [0; MAX_MEMBERS],
             members: count as u8,
-            counts: false,
             leaves: false,
         };
         let describe = |index| members.visit(index, Describe);
@@ -93,7 +88,6 @@ impl Order {
             let Some(member) = describe(index) else {
                 continue;
             };
-            order.counts |= member.counts;
             order.leaves |= member.leaves;
             if member.depth > MAX_DEPTH {
                 return Err(ComposeError::NestedTooDeep {
@@ -152,12 +146,6 @@ impl Order {
             _ => {}
         }
         Ok(order)
-    }
-
-    /// Returns whether a member counts the answers.
-    #[inline(always)]
-    pub(super) const fn counts(&self) -> bool {
-        self.counts
     }
 
     /// Returns whether the holder of a grant leaves a member.

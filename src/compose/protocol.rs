@@ -6,7 +6,7 @@ use super::all::All;
 use super::denied::AllDenied;
 use super::members::Members;
 use super::undo::Undo;
-use super::visits::{Check, CountDenied, CountGranted, Denial, Take, TakeFast, Why};
+use super::visits::{Check, Count, Denial, Take, TakeFast, Why};
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::sync::inject_fault;
@@ -71,8 +71,8 @@ impl<M: Members<C>, C> All<M, C> {
         }
     }
 
-    /// Takes from all members, or from none, and lets those that count count the answer. `later`
-    /// reads the clock again after a lost race.
+    /// Takes from all members, or from none, and lets the member that denies count the denial.
+    /// `later` reads the clock again after a lost race.
     #[inline(always)]
     pub(super) fn take(
         &self,
@@ -80,48 +80,26 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        match self.order.counts() {
-            false => self.take_in_rounds(cost, now, later),
-            true => {
-                let taken = self.take_and_count_grant(cost, now, later);
-                taken.inspect_err(|denied| self.count_denied(denied))
+        match self.take_in_rounds(cost, now, later) {
+            Ok(grants) => Ok(grants),
+            denied => self.counted(denied),
+        }
+    }
+
+    /// Lets the member that denies a request in the end count the denial.
+    #[inline(always)]
+    pub(super) fn counted<T>(&self, taken: Result<T, AllDenied>) -> Result<T, AllDenied> {
+        taken.inspect_err(|denied| {
+            if let AllDenied::Member { member, denied, .. } = denied {
+                self.count(*member, false, denied.requested());
             }
-        }
+        })
     }
 
-    /// Takes, and lets members count a grant, but no denial: the caller may wait, and ask again.
-    /// None counts before the answer is known, so what is taken and given back within a request is
-    /// not counted.
-    pub(super) fn take_and_count_grant(
-        &self,
-        cost: impl Cost,
-        now: Tick,
-        later: impl Later,
-    ) -> Result<M::Grants, AllDenied> {
-        let mut grants = self.take_in_rounds(cost, now, later)?;
-        if self.order.counts() {
-            let undo = Undo::new(self, &mut grants, now, Why::LostRace);
-            self.count_granted(undo.grants);
-            mem::forget(undo);
-        }
-        Ok(grants)
-    }
-
-    /// Lets the member that denies a request count the denial.
-    pub(super) fn count_denied(&self, denied: &AllDenied) {
-        if let (true, AllDenied::Member { member, denied, .. }) = (self.order.counts(), denied) {
-            let n = denied.requested();
-            self.members.visit(*member, CountDenied(n));
-        }
-    }
-
-    /// Lets each member count its grant.
-    pub(super) fn count_granted(&self, grants: &M::Grants) {
-        for (step, member) in self.order.limits().enumerate() {
-            if let Some(held) = self.members.grant(grants, step) {
-                self.members.visit(member, CountGranted(held));
-            }
-        }
+    /// Lets a member count an answer that it did not count when it was taken from.
+    #[inline(always)]
+    pub(super) fn count(&self, member: usize, granted: bool, n: u64) {
+        self.members.visit(member, Count { granted, n });
     }
 
     /// Looks at the members, and takes from one after the other. If another caller is faster, goes

@@ -253,7 +253,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         let latest = now.saturating_add(max_wait);
         let mut rounds = ROUNDS;
         loop {
-            let due = self.due_by(latest, cost, now)?;
+            let due = self.counted(self.due_by(latest, cost, now))?;
             let mut grants = self.members.no_grants();
             let undo = Undo::new(self, &mut grants, now, Why::Cancelled);
             match self.take_as_of(undo.grants, cost, due, now) {
@@ -261,7 +261,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
                     mem::forget(undo);
                     return Ok((grants, due));
                 }
-                Err(denied) if rounds <= 1 => return Err(denied),
+                Err(denied) if rounds <= 1 => return self.counted(Err(denied)),
                 // Another caller won the race. Dropping `undo` gives back what was taken.
                 Err(_) => {}
             }

@@ -3,10 +3,10 @@ use core::fmt;
 use super::fixed::Exempt;
 use super::held::Held;
 use super::member::{Member, by_inner};
-use super::members::{DebtMembers, OneMember, SettleMembers, one_member};
+use super::members::{DebtMembers, one_member};
 use super::or_else::OrElse;
 use crate::clock::Tick;
-use crate::counted::{Counters, LimiterStats};
+use crate::counted::{Counted, LimiterStats};
 use crate::outcome::{Charged, Denied, Settled};
 use crate::store::Place;
 
@@ -14,7 +14,7 @@ use crate::store::Place;
 ///
 /// If the limit has the permits, a request takes them. If not, the request takes nothing from it,
 /// is granted anyway, and counts in [`would_deny`](Self::would_deny). A request that another member
-/// denies takes nothing and counts nothing.
+/// denies counts nothing, except after a lost race: then its permits count as granted and returned.
 ///
 /// ```
 /// use tollgate::compose::{All, Shadow};
@@ -38,8 +38,7 @@ use crate::store::Place;
 /// Its grants report `u64::MAX` permits as remaining, and no delay.
 pub struct Shadow<M> {
     // A request that the limit denies is exempt.
-    limit: OrElse<M, Exempt>,
-    counters: Counters,
+    limit: OrElse<Counted<M>, Exempt>,
 }
 
 impl<M> Shadow<M> {
@@ -47,14 +46,13 @@ impl<M> Shadow<M> {
     #[must_use]
     pub fn new(limit: M) -> Self {
         Self {
-            limit: OrElse::new(limit, Exempt),
-            counters: Counters::new(),
+            limit: OrElse::new(Counted::new(limit), Exempt),
         }
     }
 
     /// Returns the limit.
     pub const fn inner(&self) -> &M {
-        self.limit.first()
+        self.limit.first().limiter()
     }
 
     /// Returns how many granted requests this limit would have denied.
@@ -66,7 +64,7 @@ impl<M> Shadow<M> {
     /// Returns what the limit decided. `denied` are the requests that it would have denied.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
-        self.counters.stats()
+        self.limit.first().stats()
     }
 }
 
@@ -79,11 +77,12 @@ impl<M: fmt::Debug> fmt::Debug for Shadow<M> {
     }
 }
 
-impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
+impl<C, M: Member<C>> Member<C> for Shadow<M> {
     by_inner!(structure self => &self.limit);
+    by_inner!(settling self => &self.limit);
 
     fn place(&self) -> Place {
-        Member::<C>::place(self.inner().limit()).inexact()
+        Member::<C>::place(self.inner()).inexact()
     }
 
     fn check(&self, _n: u64, _now: Tick) -> Result<(), Denied> {
@@ -99,41 +98,8 @@ impl<C, M: OneMember<C>> Member<C> for Shadow<M> {
     fn available_at(&self, _now: Tick) -> u64 {
         u64::MAX
     }
-
-    fn give_back(&self, held: Held, now: Tick) -> u64 {
-        let n = Member::<C>::give_back(&self.limit, held, now);
-        self.counters.returned(n);
-        n
-    }
-
-    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
-        let settled = Member::<C>::correct(&self.limit, held, actual, now);
-        self.counters.returned(settled.returned);
-        self.counters.charged(settled.charged);
-        settled
-    }
-
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        let charged = Member::<C>::charge_to(&self.limit, n, now);
-        self.counters.charged(charged.n());
-        charged
-    }
-
-    fn counts(&self) -> bool {
-        true
-    }
-
-    fn count_granted(&self, held: &Held) {
-        match held.again().branch() {
-            (false, held) => self.counters.granted(held.granted.n()),
-            (true, _) => self.counters.denied(),
-        }
-        Member::<C>::count_granted(&self.limit, held);
-    }
 }
 
-one_member!([C, M: OneMember<C>] C, Shadow<M>);
+one_member!([C, M: Member<C>] C, Shadow<M>);
 
-impl<C, M: OneMember<C> + SettleMembers<C>> SettleMembers<C> for Shadow<M> {}
-
-impl<C, M: OneMember<C> + DebtMembers<C>> DebtMembers<C> for Shadow<M> {}
+impl<C, M: Member<C> + DebtMembers<C>> DebtMembers<C> for Shadow<M> {}

@@ -29,7 +29,7 @@ use crate::sync::inject_fault;
 use crate::wait::sleep_check::SleepCheck;
 
 /// Takes from all members as soon as all of them grant. Returns the denial of a member that denies
-/// until after `latest`. No member has counted it. Leaves the line in each case.
+/// until after `latest`. No member has counted that denial. Leaves the line in each case.
 pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     place: PlaceInLine<'_>,
     all: &All<M, C>,
@@ -44,11 +44,11 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let now = all.now();
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
             Ok(mut grants) => {
-                if let Some(room) = room {
-                    room.keep();
-                }
+                let entered = room.map(Room::keep);
                 let undo = Undo::new(all, &mut grants, now, Why::LostRace);
-                all.count_granted(undo.grants);
+                if let Some((member, n)) = entered {
+                    all.count(member, true, n);
+                }
                 // Wakes the next caller, whose waker may panic.
                 drop(place);
                 mem::forget(undo);
@@ -61,7 +61,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         if let Some(room) = room.take() {
             let stays = inject_fault!(SleepsInside); // FAULT
             match stays {
-                true => room.keep(),
+                true => _ = room.keep(),
                 false => drop(room),
             }
         }
@@ -113,7 +113,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
     }
 }
 
-/// Takes from all members except the one that the caller is already inside. No member counts it.
+/// Takes from all members except the one that the caller is already inside.
 fn take_beside<M: Members<C>, C: Clock>(
     all: &All<M, C>,
     room: Option<&Room<'_, M, C>>,
@@ -250,9 +250,11 @@ impl<'a, M: Members<C>, C> Room<'a, M, C> {
         Ok(room)
     }
 
-    /// Keeps the room for a grant, which leaves when it is dropped.
-    fn keep(mut self) {
+    /// Keeps the room for a grant, which leaves when it is dropped. Returns the member and the
+    /// caller's weight.
+    fn keep(mut self) -> (usize, u64) {
         self.is_inside = false;
+        (self.member, self.n)
     }
 }
 

@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 use super::all::All;
 use super::denied::AllDenied;
 use super::granted::AllGranted;
-use super::members::SettleMembers;
+use super::members::Members;
 use crate::clock::Clock;
 use crate::outcome::Settled;
 
@@ -31,13 +31,13 @@ use crate::outcome::Settled;
 /// # }
 /// ```
 #[must_use = "it is undone when it is dropped"]
-pub struct UndoOnDrop<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> {
+pub struct UndoOnDrop<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> {
     granted: AllGranted<R, M, C>,
     /// Whether dropping it leaves the permits taken, or settled.
     is_kept: bool,
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> AllGranted<R, M, C> {
     /// Returns a guard that gives the permits back if it is dropped before it is settled, such as
     /// after an error.
     ///
@@ -65,7 +65,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> AllGranted<R, 
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> UndoOnDrop<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> UndoOnDrop<R, M, C> {
     /// Gives the permits back as far as possible, and returns how many came back: none after
     /// [`keep`](Self::keep).
     pub fn undo(mut self) -> u64 {
@@ -102,7 +102,7 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> UndoOnDrop<R, 
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> Deref for UndoOnDrop<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> Deref for UndoOnDrop<R, M, C> {
     type Target = AllGranted<R, M, C>;
 
     #[inline]
@@ -111,23 +111,21 @@ impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> Deref for Undo
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> DerefMut for UndoOnDrop<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> DerefMut for UndoOnDrop<R, M, C> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.granted
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> Drop for UndoOnDrop<R, M, C> {
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> Drop for UndoOnDrop<R, M, C> {
     #[inline]
     fn drop(&mut self) {
         self.undo_once();
     }
 }
 
-impl<R: Deref<Target = All<M, C>>, M: SettleMembers<C>, C: Clock> fmt::Debug
-    for UndoOnDrop<R, M, C>
-{
+impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> fmt::Debug for UndoOnDrop<R, M, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UndoOnDrop")
             .field("granted", &self.granted)

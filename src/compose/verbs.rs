@@ -38,93 +38,6 @@ impl<C> Visitor<C> for Charge {
     }
 }
 
-/// Lists the verbs that ask.
-macro_rules! asking_verbs {
-    ($then:ident $($first:tt)*) => {
-        $then! {
-            $($first)*
-            /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
-            ///
-            /// ```
-            /// use tollgate::compose::All;
-            /// use tollgate::{Limiter, Quota};
-            ///
-            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
-            /// limits.check_n(5)?;
-            /// assert!(limits.check_n(6).is_err());
-            /// assert_eq!(limits.available(), 5);
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// # Errors
-            ///
-            /// The [`AllDenied`] that the request would get.
-            fn check_n(n: u64) -> Result<(), AllDenied>;
-            /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes
-            /// nothing.
-            ///
-            /// ```
-            /// use tollgate::compose::All;
-            /// use tollgate::{Limiter, Quota};
-            ///
-            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
-            /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
-            /// let model = All::new((&requests, &tokens))?;
-            /// model.check_each([1, 90_000])?;
-            /// assert_eq!(model.check_each([1, 90_001]).unwrap_err().member(), Some(1));
-            /// assert_eq!(tokens.available(), 90_000);
-            /// # Ok(())
-            /// # }
-            /// ```
-            ///
-            /// # Errors
-            ///
-            /// The [`AllDenied`] that the request would get: its `retry_after` says how long until
-            /// all members would grant.
-            fn check_each(costs: impl AsRef<[u64]>) -> Result<(), AllDenied>;
-            /// Returns how many requests for one permit of each member would be granted now. Takes
-            /// none.
-            ///
-            /// ```
-            /// use tollgate::compose::All;
-            /// use tollgate::{Limiter, Quota};
-            ///
-            /// # fn main() -> Result<(), tollgate::error::ComposeError> {
-            /// let a = Limiter::token_bucket(Quota::per_hour(5))?;
-            /// let b = Limiter::token_bucket(Quota::per_hour(9))?;
-            /// assert_eq!(All::new((&a, &b))?.available(), 5);
-            /// assert_eq!(All::new((&a, &b, &b))?.available(), 4); // each takes two of `b`
-            /// # Ok(())
-            /// # }
-            /// ```
-            fn available() -> u64;
-            /// Returns how long until all members would grant `n` permits, if no other caller takes
-            /// any. `None` if they never will, or if the wait is not known.
-            ///
-            /// ```
-            /// use std::time::Duration;
-            /// use tollgate::compose::All;
-            /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
-            ///
-            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let bucket = TokenBucket::new(Quota::per_second(10))?;
-            /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
-            /// let _ = limits.try_acquire_n(10)?;
-            /// assert_eq!(limits.time_until(3), Some(Duration::from_millis(300)));
-            /// assert_eq!(limits.time_until(11), None); // never: more than the burst
-            /// # Ok(())
-            /// # }
-            /// ```
-            fn time_until(n: u64) -> Option<Duration>;
-        }
-    };
-}
-#[cfg(feature = "std")]
-pub(super) use asking_verbs;
-
 /// Implements verbs of a composition on the members' clock.
 macro_rules! clock_forms {
     ([$members:path] $(
@@ -140,7 +53,85 @@ macro_rules! clock_forms {
 }
 pub(super) use clock_forms;
 
-asking_verbs!(clock_forms [Members<C>]);
+clock_forms! {
+    [Members<C>]
+    /// Returns what [`try_acquire_n`](Self::try_acquire_n) would answer. Takes nothing.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = All::new([Limiter::token_bucket(Quota::per_hour(5))?])?;
+    /// limits.check_n(5)?;
+    /// assert!(limits.check_n(6).is_err());
+    /// assert_eq!(limits.available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get.
+    fn check_n(n: u64) -> Result<(), AllDenied>;
+    /// Returns what [`try_acquire_each`](Self::try_acquire_each) would answer. Takes
+    /// nothing.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let requests = Limiter::token_bucket(Quota::per_hour(60))?;
+    /// let tokens = Limiter::token_bucket(Quota::per_hour(90_000))?;
+    /// let model = All::new((&requests, &tokens))?;
+    /// model.check_each([1, 90_000])?;
+    /// assert_eq!(model.check_each([1, 90_001]).unwrap_err().member(), Some(1));
+    /// assert_eq!(tokens.available(), 90_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The [`AllDenied`] that the request would get: its `retry_after` says how long until
+    /// all members would grant.
+    fn check_each(costs: impl AsRef<[u64]>) -> Result<(), AllDenied>;
+    /// Returns how many requests for one permit of each member would be granted now. Takes
+    /// none.
+    ///
+    /// ```
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::error::ComposeError> {
+    /// let a = Limiter::token_bucket(Quota::per_hour(5))?;
+    /// let b = Limiter::token_bucket(Quota::per_hour(9))?;
+    /// assert_eq!(All::new((&a, &b))?.available(), 5);
+    /// assert_eq!(All::new((&a, &b, &b))?.available(), 4); // each takes two of `b`
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn available() -> u64;
+    /// Returns how long until all members would grant `n` permits, if no other caller takes
+    /// any. `None` if they never will, or if the wait is not known.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::compose::All;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(10))?;
+    /// let limits = All::new([Limiter::with_clock(bucket, ManualClock::new())])?;
+    /// let _ = limits.try_acquire_n(10)?;
+    /// assert_eq!(limits.time_until(3), Some(Duration::from_millis(300)));
+    /// assert_eq!(limits.time_until(11), None); // never: more than the burst
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn time_until(n: u64) -> Option<Duration>;
+}
 
 impl<M: Members<C>, C: Clock> All<M, C> {
     /// Takes one permit of each member.

@@ -148,24 +148,17 @@ impl<C> Visitor<C> for GiveBack {
     }
 }
 
-/// Counts a grant that the caller gets.
-pub(super) struct CountGranted<'g>(pub(super) &'g Held);
-
-impl<C> Visitor<C> for CountGranted<'_> {
-    type Output = ();
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.count_granted(self.0);
-    }
+/// Counts an answer that was not counted when it was given.
+pub(super) struct Count {
+    pub(super) granted: bool,
+    pub(super) n: u64,
 }
 
-/// Counts a denial of a request for this many permits.
-pub(super) struct CountDenied(pub(super) u64);
-
-impl<C> Visitor<C> for CountDenied {
+impl<C> Visitor<C> for Count {
     type Output = ();
 
+    #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.count_denied(self.0);
+        member.count(self.granted, self.n);
     }
 }

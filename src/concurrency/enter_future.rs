@@ -66,8 +66,10 @@ impl<G: Deref<Target = Concurrency>> EnterFuture<G> {
 }
 
 impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
-    fn guard(&self) -> ConcurrencyGuard<G> {
-        ConcurrencyGuard::new(self.limiter.clone(), self.n)
+    /// Counts the answer, and makes the guard.
+    fn answer(&self, entered: Result<(), Denied>) -> Result<ConcurrencyGuard<G>, Denied> {
+        self.limiter.count(entered.is_ok(), self.n);
+        entered.map(|()| ConcurrencyGuard::new(self.limiter.clone(), self.n))
     }
 
     /// Blocks this thread until the future is inside.
@@ -111,12 +113,11 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
                 .wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)));
         }
         match self.limiter.take(self.n, false) {
-            Ok(()) => Ok(self.guard()),
-            Err(denied) if timeout == Some(Duration::ZERO) || denied.is_permanent() => Err(denied),
-            // A deadline past the clock's range is no deadline.
-            Err(_) => {
+            Err(denied) if timeout != Some(Duration::ZERO) && !denied.is_permanent() => {
+                // A deadline past the clock's range is no deadline.
                 self.wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
             }
+            entered => self.answer(entered),
         }
     }
 
@@ -125,7 +126,7 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
         let waker = Waker::from(Arc::clone(&sleeper));
         loop {
             if let Poll::Ready(asked) = self.ask(&waker) {
-                return asked.map(|()| self.guard());
+                return self.answer(asked);
             }
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 None => sleeper.sleep(),
@@ -136,16 +137,14 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
     }
 
     fn too_late(mut self) -> Result<ConcurrencyGuard<G>, Denied> {
-        match self
-            .ticket
-            .take()
-            .map(|ticket| self.limiter.give_up(ticket))
-        {
+        let ticket = self.ticket.take();
+        let entered = match ticket.map(|ticket| self.limiter.give_up(ticket)) {
             // It was let in at the last moment.
-            Some(GaveUp::Inside) => Ok(self.guard()),
+            Some(GaveUp::Inside) => Ok(()),
             Some(GaveUp::Refused(limit)) => Err(Denied::never(self.n, limit)),
             _ => Err(Denied::busy(self.n)),
-        }
+        };
+        self.answer(entered)
     }
 }
 
@@ -155,7 +154,7 @@ impl<G: Deref<Target = Concurrency> + Clone + Unpin> Future for EnterFuture<G> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let asked = this.ask(context.waker());
-        asked.map(|asked| asked.map(|()| this.guard()))
+        asked.map(|entered| this.answer(entered))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::queue::WaitQueue;
 use super::word::Occupancy;
+use crate::counted::{Counters, LimiterStats};
 use crate::limiter_error::LimiterError;
 use crate::outcome::Denied;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -74,6 +75,7 @@ pub struct Concurrency {
     pub(super) line: Mutex<WaitQueue>,
     /// The most permits that can wait in line.
     pub(super) max_waiting_permits: u64,
+    counters: Option<Counters>,
 }
 
 /// Returns the limit if it is valid.
@@ -124,6 +126,52 @@ impl Concurrency {
             peak: AtomicU64::new(0),
             line: Mutex::new(WaitQueue::default()),
             max_waiting_permits: u64::MAX,
+            counters: None,
+        }
+    }
+
+    /// Counts the callers that enter, with their weights, and those that are denied, as
+    /// [`Counted`](crate::Counted) does for other limiters. As a member of a composition, it counts
+    /// the requests that it grants and denies.
+    ///
+    /// ```
+    /// use tollgate::Concurrency;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let uploads = Concurrency::new(2)?.counted();
+    /// let guard = uploads.try_enter_n(2)?;
+    /// assert!(uploads.try_enter().is_err());
+    /// drop(guard);
+    /// let stats = uploads.stats().unwrap_or_default();
+    /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn counted(mut self) -> Self {
+        self.counters = Some(Counters::new());
+        self
+    }
+
+    /// Returns what was counted so far. `None` if nothing is [counted](Self::counted).
+    #[must_use]
+    pub fn stats(&self) -> Option<LimiterStats> {
+        self.counters.as_ref().map(Counters::stats)
+    }
+
+    /// Counts the answer to a caller, if answers are counted.
+    #[inline]
+    pub(crate) fn count(&self, granted: bool, n: u64) {
+        if let Some(counters) = &self.counters {
+            counters.answer(granted, n);
+        }
+    }
+
+    /// Counts the weight of a caller that gave its grant back.
+    #[inline]
+    pub(crate) fn count_returned(&self, n: u64) {
+        if let Some(counters) = &self.counters {
+            counters.returned(n);
         }
     }
 
@@ -186,7 +234,8 @@ impl Concurrency {
     /// ```
     #[inline]
     pub fn try_enter_n(&self, n: u64) -> Result<ConcurrencyGuard<&Self>, Denied> {
-        self.take(n, false).map(|()| ConcurrencyGuard::new(self, n))
+        self.try_and_count(n, false)
+            .map(|()| ConcurrencyGuard::new(self, n))
     }
 
     /// Enters with a weight of `n`, with a guard that keeps the limiter alive and can move to other
@@ -213,7 +262,7 @@ impl Concurrency {
         self: &Arc<Self>,
         n: u64,
     ) -> Result<ConcurrencyGuard<Arc<Self>>, Denied> {
-        self.take(n, false)
+        self.try_and_count(n, false)
             .map(|()| ConcurrencyGuard::new(Arc::clone(self), n))
     }
 
@@ -244,7 +293,8 @@ impl Concurrency {
     /// ```
     #[inline]
     pub fn try_enter_ahead(&self, n: u64) -> Result<ConcurrencyGuard<&Self>, Denied> {
-        self.take(n, true).map(|()| ConcurrencyGuard::new(self, n))
+        self.try_and_count(n, true)
+            .map(|()| ConcurrencyGuard::new(self, n))
     }
 
     /// Returns a future that enters as soon as there is room and its turn has come:
@@ -441,6 +491,14 @@ impl Concurrency {
             Some(outcome) => outcome,
             None => self.take_later(n, ahead),
         }
+    }
+
+    /// Takes as [`take`](Self::take) does, and counts the answer.
+    #[inline]
+    fn try_and_count(&self, n: u64, ahead: bool) -> Result<(), Denied> {
+        let taken = self.take(n, ahead);
+        self.count(taken.is_ok(), n);
+        taken
     }
 
     /// Returns what [`try_enter_n`](Self::try_enter_n) would answer.

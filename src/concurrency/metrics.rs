@@ -9,7 +9,7 @@ impl Metrics for Concurrency {
             Metric::Limit => self.limit().into(),
             Metric::Waiting => (self.waiting() as u64).into(),
             Metric::WaitingPermits => self.waiting_permits().into(),
-            _ => return None,
+            _ => return self.stats()?.value(metric),
         })
     }
 }

@@ -1,7 +1,6 @@
 use core::fmt;
 
 use crate::metrics::{Metric, Metrics, Value};
-use crate::outcome::{Denied, Granted};
 use crate::striped::StripedCounters;
 
 /// The counts of a [`Counted`](super::Counted) limiter.
@@ -79,11 +78,6 @@ impl Counters {
     }
 
     #[inline(always)]
-    pub(crate) fn denied(&self) {
-        self.0.add(Counter::Denied as usize, 1);
-    }
-
-    #[inline(always)]
     pub(crate) fn returned(&self, n: u64) {
         self.0.add(Counter::Returned as usize, n);
     }
@@ -93,12 +87,12 @@ impl Counters {
         self.0.add(Counter::Charged as usize, n);
     }
 
-    /// Counts a grant or a denial.
+    /// Counts the answer to a request for `n` permits.
     #[inline(always)]
-    pub(crate) fn outcome(&self, outcome: &Result<Granted, Denied>) {
-        match outcome {
-            Ok(granted) => self.granted(granted.n()),
-            Err(_) => self.denied(),
+    pub(crate) fn answer(&self, granted: bool, n: u64) {
+        match granted {
+            true => self.granted(n),
+            false => self.0.add(Counter::Denied as usize, 1),
         }
     }
 }

@@ -1,49 +1,13 @@
-//! `Leases` in a `Counted`, and their leases.
+//! A `Lease` in a `Counted`.
 
 use core::borrow::Borrow;
 use core::ops::Deref;
 
-use super::{Counted, Counters, LimiterStats};
-use crate::algorithm::Lend;
-use crate::clock::Clock;
-use crate::leases::{Lease, Leases, Lender};
+use super::{Counted, Counters};
+use crate::leases::{Lease, Lender};
 use crate::outcome::Denied;
 
-impl<A: Lend, C: Clock, S: Borrow<Counters>> Counted<Leases<A, C>, S> {
-    /// Creates a lease that counts: see [`Leases::lease`]. A permit counts when it is taken from
-    /// the lease, and not when the lease draws it.
-    ///
-    /// Counting costs more than the lease's decision itself.
-    ///
-    /// ```
-    /// use tollgate::{Counted, Leases, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), tollgate::error::LimiterError> {
-    /// let bucket = TokenBucket::new(Quota::per_hour(100))?;
-    /// let limiter = Counted::new(Leases::new(bucket, 50)?);
-    /// std::thread::scope(|scope| {
-    ///     for _ in 0..2 {
-    ///         let mut lease = limiter.lease(20);
-    ///         scope.spawn(move || lease.try_acquire_n(3).is_ok() && lease.try_acquire().is_ok());
-    ///     }
-    /// });
-    /// assert_eq!((limiter.stats().granted, limiter.stats().permits), (4, 8));
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use = "a lease that is dropped gives back what it holds"]
-    pub fn lease(&self, size: u64) -> Counted<Lease<&Leases<A, C>>, &Counters> {
-        self.part(self.limiter.lease(size))
-    }
-}
-
 impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
-    /// Returns what was counted so far.
-    #[must_use]
-    pub fn stats(&self) -> LimiterStats {
-        self.counts()
-    }
-
     /// Takes one permit and counts.
     ///
     /// # Errors
@@ -62,10 +26,7 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
     #[inline]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         let outcome = self.limiter.try_acquire_n(n);
-        match &outcome {
-            Ok(()) => self.counters().granted(n),
-            Err(_) => self.counters().denied(),
-        }
+        self.counters().answer(outcome.is_ok(), n);
         outcome
     }
 

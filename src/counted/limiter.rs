@@ -2,7 +2,7 @@
 
 use core::borrow::Borrow;
 
-use super::{Counted, Counters, LimiterStats};
+use super::{Counted, Counters};
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::traits::forms::clock_forms_by_ticks;
@@ -11,23 +11,23 @@ use crate::traits::{DebtLimiter, GiveBackLimiter, ReserveLimiter, TryAcquire};
 
 /// Counts the answer of a verb.
 macro_rules! count {
-    (try_acquire_n, $counters:expr, $answer:ident) => {
-        $counters.outcome(&$answer)
+    (try_acquire_n($n:ident), $counters:expr, $answer:ident) => {
+        $counters.answer($answer.is_ok(), $n)
     };
-    (take_up_to, $counters:expr, $answer:ident) => {
+    (take_up_to($n:ident), $counters:expr, $answer:ident) => {
         $counters.granted($answer.n())
     };
-    (charge, $counters:expr, $answer:ident) => {
+    (charge($n:ident), $counters:expr, $answer:ident) => {
         $counters.charged($answer.n())
     };
-    (undo, $counters:expr, $answer:ident) => {
+    (undo($granted:ident), $counters:expr, $answer:ident) => {
         $counters.returned($answer)
     };
-    (refund, $counters:expr, $answer:ident) => {
+    (refund($n:ident), $counters:expr, $answer:ident) => {
         $counters.returned($answer)
     };
     // It takes nothing and returns nothing.
-    ($verb:ident, $counters:expr, $answer:ident) => {};
+    ($verb:ident $arguments:tt, $counters:expr, $answer:ident) => {};
 }
 
 /// Implements the trait of a group: asks the limiter, and counts the answer.
@@ -45,7 +45,7 @@ macro_rules! counted_traits {
                 #[inline(always)]
                 fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer {
                     let answer = self.limiter.$verb_at($($argument,)* now);
-                    count!($verb, self.counters(), answer);
+                    count!($verb($($argument),*), self.counters(), answer);
                     answer
                 }
             )*
@@ -68,20 +68,10 @@ macro_rules! what_the_limiter_has {
     (GiveBackLimiter) => {
         #[inline]
         fn roll_back_at(&self, granted: Granted, now: Tick) -> u64 {
-            let n = self.limiter.roll_back_at(granted, now);
-            self.counters().returned(n);
-            n
+            self.returned(self.limiter.roll_back_at(granted, now))
         }
     };
     ($name:ident) => {};
-}
-
-impl<G: TryAcquire, S: Borrow<Counters>> Counted<G, S> {
-    /// Returns what was counted so far.
-    #[must_use]
-    pub fn stats(&self) -> LimiterStats {
-        self.counts()
-    }
 }
 
 impl<G: TryAcquire<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
@@ -118,7 +108,7 @@ impl<G: ReserveLimiter, S: Borrow<Counters>> ReserveLimiter for Counted<G, S> {
     #[inline]
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
         let outcome = self.limiter.reserve_until_at(n, latest, now);
-        self.counters().outcome(&outcome);
+        self.counters().answer(outcome.is_ok(), n);
         outcome
     }
 

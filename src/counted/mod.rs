@@ -1,6 +1,5 @@
 //! Statistics of decisions, for limiters that opt in.
 
-mod concurrency;
 mod counters;
 mod leases;
 mod limiter;
@@ -36,14 +35,17 @@ use core::fmt;
 /// | wrapped | counts |
 /// |---|---|
 /// | any [`TryAcquire`](crate::TryAcquire), or a key of a table | its methods, including those that reserve and wait |
-/// | `Keyed` | all keys together: `key(..)` is a `Counted` key, and `stats()` has the table's statistics and these counts as `decisions` |
-/// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
-/// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |
-/// | [`All`](crate::compose::All) | requests to the composition, with the permits of all members together |
-/// | a member of a composition | requests that the composition granted, and those that this member denied |
+/// | `Keyed` | all keys together: `key(..)` is a `Counted` key |
+/// | [`Lease`](crate::leases::Lease) | permits taken from the lease: see [`with_same_counters`](Self::with_same_counters) |
+/// | a member of a composition | what the composition takes from this member, and the requests that this member denies |
 ///
-/// To count what an `AsyncLimiter` does, count the limiter inside it:
-/// `Counted::new(limiter).with_timer(timer)`.
+/// - A [`Concurrency`](crate::Concurrency) on its own counts without a wrapper: see
+///   [`Concurrency::counted`](crate::Concurrency::counted).
+/// - To count what an `AsyncLimiter` does, count the limiter inside it:
+///   `Counted::new(limiter).with_timer(timer)`.
+/// - To count the requests of a composition, count its members: each request takes from all of
+///   them, and the one that denies counts the denial. What a lost race took and rolled back counts
+///   as granted and returned.
 ///
 /// `S` is [`Counters`], or a reference to them in the key of a counted table.
 #[derive(Clone, Copy)]
@@ -71,7 +73,9 @@ impl<G, S> Counted<G, S> {
 }
 
 impl<G, S: Borrow<Counters>> Counted<G, S> {
-    /// Wraps another limiter that adds to the same counters, such as a key that moves into a task.
+    /// Wraps another limiter that adds to the same counters, such as a key that moves into a task,
+    /// or a lease. A permit counts when it is taken from the lease, and not when the lease draws
+    /// it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -94,8 +98,9 @@ impl<G, S: Borrow<Counters>> Counted<G, S> {
         }
     }
 
-    /// Returns what was counted, for any wrapped type.
-    pub(crate) fn counts(&self) -> LimiterStats {
+    /// Returns what was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> LimiterStats {
         self.counters().stats()
     }
 
@@ -104,13 +109,11 @@ impl<G, S: Borrow<Counters>> Counted<G, S> {
         self.counters.borrow()
     }
 
-    /// Wraps a part of the limiter, which adds to the same counters.
+    /// Counts permits that came back.
     #[inline(always)]
-    pub(crate) fn part<P>(&self, limiter: P) -> Counted<P, &Counters> {
-        Counted {
-            limiter,
-            counters: self.counters(),
-        }
+    pub(crate) fn returned(&self, n: u64) -> u64 {
+        self.counters().returned(n);
+        n
     }
 }
 
@@ -118,7 +121,7 @@ impl<G: fmt::Debug, S: Borrow<Counters>> fmt::Debug for Counted<G, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counted")
             .field("limiter", &self.limiter)
-            .field("stats", &self.counts())
+            .field("stats", &self.stats())
             .finish()
     }
 }

@@ -6,9 +6,8 @@ use core::hash::Hash;
 use super::hasher::KeyHasher;
 use super::key::Key;
 use super::limiter::Keyed;
-use super::stats::KeyedStats;
 use crate::algorithm::Algorithm;
-use crate::clock::{Clock, Tick};
+use crate::clock::Clock;
 use crate::counted::{Counted, Counters};
 use crate::limiter_error::LimiterError;
 use crate::outcome::{Denied, Granted};
@@ -23,14 +22,17 @@ impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
     /// let limiter = Counted::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
     /// let granted = limiter.key("alice").try_acquire_n(3)?;
     /// limiter.key("alice").undo(granted);
-    /// let decisions = limiter.stats().decisions.unwrap_or_default();
-    /// assert_eq!((decisions.granted, decisions.returned), (1, 3));
+    /// let stats = limiter.stats();
+    /// assert_eq!((stats.granted, stats.returned), (1, 3));
     /// # Ok(())
     /// # }
     /// ```
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<&Keyed<A, C, H>>, &Counters> {
-        self.part(self.limiter.key(key))
+        Counted {
+            limiter: self.limiter.key(key),
+            counters: self.counters(),
+        }
     }
 }
 
@@ -45,7 +47,7 @@ impl<R, S> Counted<Key<R>, S> {
     /// let [free, paid] = plans;
     /// let table = Counted::new(Keyed::with_plans([free?, paid?], 1000, ManualClock::new())?);
     /// table.key("alice").with_plan(1).try_acquire_n(11)?;
-    /// assert_eq!(table.stats().decisions.unwrap_or_default().granted, 1);
+    /// assert_eq!(table.stats().granted, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -58,29 +60,7 @@ impl<R, S> Counted<Key<R>, S> {
 }
 
 impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Takes one permit of this key: [`Keyed::try_acquire`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Keyed::try_acquire`].
-    #[inline(always)]
-    pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
-        self.try_acquire_n(key, 1)
-    }
-
-    /// Takes `n` permits of this key: [`Keyed::try_acquire_n`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Keyed::try_acquire_n`].
-    #[inline(always)]
-    pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
-        let outcome = self.limiter().try_acquire_n(key, n);
-        self.counters().outcome(&outcome);
-        outcome
-    }
-
-    /// Takes one permit of each key: [`Keyed::try_acquire_batch`], counted.
+    /// Takes one permit of each key, as [`Keyed::try_acquire_batch`] does, and counts each outcome.
     ///
     /// # Errors
     ///
@@ -90,63 +70,10 @@ impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), LimiterError> {
-        self.try_acquire_batch_at(0, keys, outcomes, self.limiter.clock().now())
-    }
-
-    /// Counts the keys, as [`Keyed::stats`] does, and the decisions on all of them. It visits the
-    /// whole table.
-    ///
-    /// ```
-    /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Counted::new(Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?);
-    /// for key in ["alice", "bob", "alice"] {
-    ///     let _ = limiter.try_acquire(key);
-    /// }
-    /// let stats = limiter.stats();
-    /// let decisions = stats.decisions.unwrap_or_default();
-    /// assert_eq!((stats.tracked, decisions.granted, decisions.denied), (2, 2, 1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn stats(&self) -> KeyedStats {
-        self.stats_at(self.limiter().clock().now())
-    }
-}
-
-impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Takes one permit of each key: [`Keyed::try_acquire_batch_at`], counted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Keyed::try_acquire_batch_at`].
-    pub fn try_acquire_batch_at<Q: Hash>(
-        &self,
-        plan: usize,
-        keys: &[Q],
-        outcomes: &mut [Result<Granted, Denied>],
-        now: Tick,
-    ) -> Result<(), LimiterError> {
-        let done = self.limiter.try_acquire_batch_at(plan, keys, outcomes, now);
-        if done.is_ok() {
-            let counters = self.counters();
-            outcomes
-                .iter()
-                .for_each(|outcome| counters.outcome(outcome));
+        self.limiter.try_acquire_batch(keys, outcomes)?;
+        for outcome in outcomes {
+            self.counters().answer(outcome.is_ok(), 1);
         }
-        done
-    }
-}
-
-impl<A: Algorithm, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
-    /// Counts keys and decisions at this tick, as [`stats`](Self::stats) does.
-    #[must_use]
-    pub fn stats_at(&self, now: Tick) -> KeyedStats {
-        KeyedStats {
-            decisions: Some(self.counts()),
-            ..self.limiter().stats_at(now)
-        }
+        Ok(())
     }
 }

@@ -1,4 +1,3 @@
-use crate::counted::LimiterStats;
 use crate::metrics::{Metric, Metrics, Value};
 use crate::striped::StripedCounters;
 
@@ -92,8 +91,6 @@ pub struct KeyedStats {
     /// How often a key found no room. [`Overflow`](crate::keyed::Overflow) says whether it was
     /// denied, or admitted without a record.
     pub no_room: u64,
-    /// The decisions on all keys, if the table is in a [`Counted`](crate::Counted).
-    pub decisions: Option<LimiterStats>,
 }
 
 impl Metrics for KeyedStats {
@@ -107,7 +104,7 @@ impl Metrics for KeyedStats {
             Metric::EvictedProtected => self.evicted_protected.into(),
             Metric::Removed => self.removed.into(),
             Metric::NoRoom => self.no_room.into(),
-            _ => return self.decisions?.value(metric),
+            _ => return None,
         })
     }
 }

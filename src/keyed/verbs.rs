@@ -143,7 +143,6 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
             evicted_protected: protected,
             removed: of(Event::Removed),
             no_room: of(Event::NoRoom),
-            decisions: None,
         }
     }
 }

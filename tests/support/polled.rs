@@ -1,13 +1,16 @@
-//! Futures that are polled by hand.
+//! Futures that are polled by hand, and what wakes them.
 
 #![allow(dead_code, reason = "each binary uses some of these")]
 
+use std::future::Ready;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Wake, Waker};
+use std::time::Duration;
 
 use tollgate::ManualClock;
+use tollgate::clock::Timer;
 
 pub(crate) use std::future::Future;
 pub(crate) use std::pin::{Pin, pin};
@@ -100,4 +103,18 @@ pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
         clock.set(clock.next_sleeper().expect("it waits for the clock"));
     }
     panic!("woken a hundred thousand times without progress");
+}
+
+/// A timer that returns at once. Such a timer must not hold the executor forever.
+#[derive(Default)]
+pub(crate) struct AtOnce(AtomicU64);
+
+impl Timer for AtOnce {
+    type Sleep = Ready<()>;
+
+    fn sleep(&self, _: Duration) -> Ready<()> {
+        let sleeps = self.0.fetch_add(1, SeqCst);
+        assert!(sleeps < 1000, "too many sleeps in one poll");
+        std::future::ready(())
+    }
 }

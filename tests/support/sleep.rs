@@ -1,7 +1,5 @@
-//! A clock and timers by which tests sleep.
+//! A clock and a timer by which tests sleep.
 
-use std::future::Ready;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use tollgate::clock::{Clock, ManualSleep, SleepClock, Timer};
@@ -32,19 +30,5 @@ impl Timer for HalfAsleep<'_> {
 
     fn sleep(&self, duration: Duration) -> ManualSleep {
         self.0.sleep(duration / 2 + Duration::from_nanos(1))
-    }
-}
-
-/// A timer that returns at once. Such a timer must not hold the executor forever.
-#[derive(Default)]
-pub(crate) struct AtOnce(AtomicU64);
-
-impl Timer for AtOnce {
-    type Sleep = Ready<()>;
-
-    fn sleep(&self, _: Duration) -> Ready<()> {
-        let sleeps = self.0.fetch_add(1, SeqCst);
-        assert!(sleeps < 1000, "too many sleeps in one poll");
-        std::future::ready(())
     }
 }

@@ -90,7 +90,7 @@ fn leases_count_the_permits_taken_from_them() {
     let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a quota");
     let limiter = Leases::with_clock(bucket, 40, ManualClock::new()).expect("leases");
     let limiter = Counted::new(limiter);
-    let mut lease = limiter.lease(10);
+    let mut lease = limiter.with_same_counters(limiter.limiter().lease(10));
     assert!(lease.try_acquire_n(7).is_ok() && lease.try_acquire_n(0).is_ok());
     assert!(lease.try_acquire_n(1000).is_err());
     let actual = lease.limiter().held();
@@ -104,28 +104,28 @@ fn leases_count_the_permits_taken_from_them() {
 #[test]
 fn entries_are_counted_by_weight_and_abandoned_waits_are_not() {
     deadline("a turn", || {
-        let limiter = Counted::new(Concurrency::new(3).expect("a limit"));
+        let limiter = Concurrency::new(3).expect("a limit").counted();
         let guard = limiter.try_enter_n(2).expect("room");
         assert!(limiter.try_enter_n(2).is_err() && limiter.try_enter_n(4).is_err());
         assert!(limiter.enter_n(2).wait_timeout(Duration::ZERO).is_err());
-        assert_eq!(limiter.stats(), counts(1, 2, 3, 0));
+        assert_eq!(limiter.stats(), Some(counts(1, 2, 3, 0)));
         {
             let _gives_up = that_waits(limiter.enter_n(2));
             assert!(limiter.try_enter_ahead(1).is_ok());
         }
-        assert_eq!(limiter.stats(), counts(2, 3, 3, 0));
+        assert_eq!(limiter.stats(), Some(counts(2, 3, 3, 0)));
         let mut enters = that_waits(limiter.enter_n(2));
         drop(guard);
         assert!(poll(enters.as_mut()).is_ready());
         assert!(limiter.enter().wait().is_ok());
-        assert_eq!(limiter.stats(), counts(4, 6, 3, 0));
-        assert_eq!(limiter.limiter().inside(), 0);
+        assert_eq!(limiter.stats(), Some(counts(4, 6, 3, 0)));
+        assert_eq!(limiter.inside(), 0);
     });
 }
 
 #[test]
 fn guards_moved_into_tasks_are_counted() {
-    let limiter = Counted::new(Arc::new(Concurrency::new(2).expect("a limit")));
+    let limiter = Arc::new(Concurrency::new(2).expect("a limit").counted());
     let guard = limiter.try_enter_owned(2).expect("room");
     assert!(limiter.try_enter_owned(1).is_err());
     let waits = limiter.enter_owned(1);
@@ -134,7 +134,7 @@ fn guards_moved_into_tasks_are_counted() {
         waits.wait().map(|guard| guard.n())
     });
     assert_eq!(inside.join().expect("no panic"), Ok(1));
-    assert_eq!(limiter.stats(), counts(2, 3, 1, 0));
+    assert_eq!(limiter.stats(), Some(counts(2, 3, 1, 0)));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use tollgate::clock::Clock;
-use tollgate::compose::{All, AllDenied, AllGranted, SettleMembers};
+use tollgate::compose::{All, AllDenied, AllGranted, Members};
 use tollgate::outcome::Settled;
 
 use crate::all::RedisAll;
@@ -83,9 +83,9 @@ pub struct WithLocal<'l, 'r, C, M, K> {
 ///
 /// ```no_run
 /// # use tollgate::clock::Clock;
-/// # use tollgate::compose::SettleMembers;
+/// # use tollgate::compose::Members;
 /// # use tollgate_redis::{WithLocal, WithLocalDenial, client::Client};
-/// # async fn show<C: Client, M: SettleMembers<K>, K: Clock>(
+/// # async fn show<C: Client, M: Members<K>, K: Clock>(
 /// #     limits: WithLocal<'_, '_, C, M, K>,
 /// # ) -> Result<(), WithLocalDenial> {
 /// let granted = limits.try_acquire().await?;
@@ -98,7 +98,7 @@ pub struct WithLocal<'l, 'r, C, M, K> {
 /// ```
 #[must_use = "dropping the grant leaves the local concurrency limits"]
 #[non_exhaustive]
-pub struct WithLocalGrant<'l, M: SettleMembers<K>, K> {
+pub struct WithLocalGrant<'l, M: Members<K>, K> {
     /// The grant of the local limits.
     pub local: AllGranted<&'l All<M, K>, M, K>,
     /// The grants of the servers, in the order of their limits.
@@ -128,9 +128,9 @@ pub enum WithLocalDenial {
 }
 
 /// A local grant while the servers are asked. Dropped, it is undone.
-struct Held<'l, M: SettleMembers<K>, K: Clock>(Option<AllGranted<&'l All<M, K>, M, K>>);
+struct Held<'l, M: Members<K>, K: Clock>(Option<AllGranted<&'l All<M, K>, M, K>>);
 
-impl<M: SettleMembers<K>, K: Clock> Drop for Held<'_, M, K> {
+impl<M: Members<K>, K: Clock> Drop for Held<'_, M, K> {
     fn drop(&mut self) {
         if let Some(granted) = self.0.take() {
             granted.undo();
@@ -138,7 +138,7 @@ impl<M: SettleMembers<K>, K: Clock> Drop for Held<'_, M, K> {
     }
 }
 
-impl<'l, C: Client, M: SettleMembers<K>, K: Clock> WithLocal<'l, '_, C, M, K> {
+impl<'l, C: Client, M: Members<K>, K: Clock> WithLocal<'l, '_, C, M, K> {
     /// Takes one permit of each limit, or of none.
     ///
     /// # Errors
@@ -218,7 +218,7 @@ impl<C, M: fmt::Debug, K> fmt::Debug for WithLocal<'_, '_, C, M, K> {
     }
 }
 
-impl<M: SettleMembers<K>, K> fmt::Debug for WithLocalGrant<'_, M, K> {
+impl<M: Members<K>, K> fmt::Debug for WithLocalGrant<'_, M, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WithLocalGrant")
             .field("local", &self.local)

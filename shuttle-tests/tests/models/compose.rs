@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::compose::{All, OrElse, SettleMember, SettleMembers};
+use tollgate::compose::{All, BoxMember, Members, OrElse};
 use tollgate::sync::model::Fault;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, Tick, TokenBucket, TryAcquire};
 use tollgate_shuttle_tests::{below, model, on_threads, one_in, one_of, reached, with_faults};
 
 type One = Limiter<TokenBucket, ManualClock>;
-type Boxed<'l> = Box<dyn SettleMember<ManualClock> + Send + Sync + 'l>;
+type Boxed<'l> = BoxMember<'l, ManualClock>;
 
 const NOW: Tick = Tick::from_nanos(5);
 const THREADS: u64 = 4;
@@ -39,7 +39,7 @@ const ORDERS: [[usize; 3]; 4] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]];
 
 /// Takes a permit of each member, and undoes that or keeps it. Returns how many permits were kept,
 /// over all members.
-fn takes<M: SettleMembers<ManualClock>>(all: &All<M, ManualClock>) -> u64 {
+fn takes<M: Members<ManualClock>>(all: &All<M, ManualClock>) -> u64 {
     let Ok(granted) = all.at(NOW).try_acquire_n(1) else {
         reached("a request is denied");
         return 0;

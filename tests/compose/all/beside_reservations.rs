@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use tollgate::compose::{BoxMember, Exempt, Named, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{BoxMember, Exempt, OrElse, OwnLimiter, Shadow};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
 use tollgate::{Adjustable, Keyed};
 use tollgate_audit::{Audit, Bounded, Log};
@@ -38,9 +38,7 @@ fn with_each_limit(algorithm: AnyAlgorithm, play: &dyn Fn(&str, Waits<'_>, Membe
             Box::new(OwnLimiter(one))
         }),
         ("a counted limiter", |one| Box::new(Counted::new(one))),
-        ("the first of two", |one| {
-            Box::new(OrElse::new(Named::new("first", one), Exempt))
-        }),
+        ("the first of two", |one| Box::new(OrElse::new(one, Exempt))),
         ("a shadow", |one| Box::new(Shadow::new(one))),
     ];
     for (kind, member) in kinds {

@@ -1,9 +1,9 @@
-//! What compositions count: counted members, counted compositions, and limits on trial.
+//! What counted members and limits on trial count.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate::compose::{Closed, DebtMember, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{Closed, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
 
 use super::scripted::{Scripted, Step};
@@ -62,8 +62,10 @@ fn a_counted_member_counts_the_answers_of_the_composition() {
     assert_eq!(numbers(rate.stats()), [4, 12, 3, 5, 7]);
 }
 
+/// Each lost race counts as granted and returned at the limits that were taken from, and as denied
+/// at a share whose common pool was. The denial of the request counts once.
 #[test]
-fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
+fn what_is_rolled_back_counts_as_granted_and_returned() {
     let clock = ManualClock::new();
     for times in 0..=3 {
         let rate = Counted::new(bucket(10, &clock));
@@ -83,24 +85,79 @@ fn what_is_taken_and_given_back_within_a_request_is_not_counted() {
         let all = All::new(members).expect("a composition");
         // The share has less than 2, and so has the limit on trial.
         let outcome = all.try_acquire_n(2).map(drop);
-        assert_eq!(outcome.is_ok(), times < 3, "{times}");
-        let (granted, denied) = match outcome {
-            Ok(()) => ([1, 2, 0, 0, 0], [0, 0, 1, 0, 0]),
-            Err(denied) => {
-                assert_eq!(denied.member(), Some(0));
-                assert_eq!(numbers(last.stats()), [0, 0, 1, 0, 0]);
-                ([0; 5], [0; 5])
-            }
-        };
+        let granted = u64::from(times < 3);
+        assert_eq!(outcome.is_ok(), granted == 1, "{times}");
+        assert_eq!(
+            outcome.err().map(|denied| denied.member()),
+            (times == 3).then_some(Some(0))
+        );
+        assert_eq!(
+            numbers(last.stats()),
+            [granted, 2 * granted, 1 - granted, 0, 0]
+        );
+        let rounds = times + granted;
         let actual = [rate.stats(), pool.stats()].map(numbers);
-        assert_eq!(actual, [granted; 2], "{times}");
+        assert_eq!(
+            actual,
+            [[rounds, 2 * rounds, 0, 2 * times, 0]; 2],
+            "{times}"
+        );
         let actual = [share.stats(), trial.stats()].map(numbers);
-        assert_eq!(actual, [denied; 2], "{times}");
-        let taken = granted[1];
-        let expected = (10 - taken, 9 - taken);
+        assert_eq!(actual, [[0, 0, rounds, 0, 0]; 2], "{times}");
+        let expected = (10 - 2 * granted, 9 - 2 * granted);
         assert_eq!((rate.available(), pool.available()), expected);
         assert_eq!((share.available(), trial.inner().available()), (1, 1));
     }
+}
+
+#[test]
+fn reservations_count_when_they_are_made_and_cancelled() {
+    let (_, buckets) = rates([10, 4]);
+    let [one, two] = buckets.map(Counted::new);
+    let all = All::new((&one, &two)).expect("a composition");
+    let reserved = all.reserve_each([2, 4]).expect("the burst");
+    let later = all.reserve(1).expect("later");
+    assert_eq!(
+        [one.stats(), two.stats()].map(numbers),
+        [[2, 3, 0, 0, 0], [2, 5, 0, 0, 0]]
+    );
+    assert_eq!(later.cancel(), 2);
+    assert_eq!(all.reserve(5).expect_err("never").member(), Some(1));
+    let denied = all.reserve_within(1, Duration::ZERO).expect_err("later");
+    assert_eq!(denied.member(), Some(1));
+    assert_eq!(
+        [one.stats(), two.stats()].map(numbers),
+        [[2, 3, 0, 1, 0], [2, 5, 2, 1, 0]]
+    );
+    assert_eq!(reserved.cancel(), 6);
+    assert_eq!(
+        [one.stats(), two.stats()].map(numbers),
+        [[2, 3, 0, 3, 0], [2, 5, 2, 5, 0]]
+    );
+}
+
+/// What a `Concurrency` that counts by itself counts as a member.
+#[test]
+fn a_concurrency_counts_the_grants_and_denials_of_a_composition() {
+    let rate = bucket(9, &ManualClock::new());
+    let inside = Concurrency::new(2).expect("a limit").counted();
+    let all = All::new((&rate, &inside)).expect("a composition");
+    let granted = all.try_acquire_n(2).expect("room");
+    assert_eq!(all.try_acquire().expect_err("no room").member(), Some(1));
+    assert_eq!(
+        all.try_acquire_each([9, 0])
+            .expect_err("no permit")
+            .member(),
+        Some(0)
+    );
+    let stats = || numbers(inside.stats().expect("it counts"));
+    assert_eq!(stats(), [1, 2, 1, 0, 0]);
+    drop(granted);
+    assert_eq!(all.try_acquire().expect("room").undo(), 2);
+    assert_eq!(stats(), [2, 3, 1, 1, 0]);
+    assert!(all.try_acquire().expect("room").settle([1, 1]).is_ok());
+    assert_eq!((stats(), inside.inside()), ([3, 4, 1, 1, 0], 0));
+    assert_eq!(Concurrency::new(1).expect("a limit").stats(), None);
 }
 
 #[test]
@@ -127,31 +184,6 @@ fn a_choice_counts_each_limit_that_was_asked() {
     assert!(all.try_acquire().is_err());
     let stats = choice.stats();
     assert_eq!(numbers(stats), [3, 3, 1, 0, 0]);
-}
-
-#[test]
-fn a_counted_composition_counts_all_members_together() {
-    let (_, [a, b]) = rates([10, 20]);
-    let all = Counted::new(All::new((&a, &b)).expect("a composition"));
-    let expected = (10, Some(Duration::ZERO));
-    assert_eq!((all.available(), all.time_until(10)), expected);
-    assert!(all.check_n(11).is_err());
-    assert_eq!(numbers(all.stats()), [0; 5]);
-    drop(all.try_acquire().expect("granted"));
-    drop(all.try_acquire_n(2).expect("granted"));
-    assert_eq!(numbers(all.stats()), [2, 6, 0, 0, 0]);
-    assert_eq!(all.try_acquire_each([1, 5]).expect("granted").undo(), 6);
-    assert_eq!(numbers(all.stats()), [3, 12, 0, 6, 0]);
-    let mut granted = all.try_acquire_each([5, 5]).expect("granted");
-    granted.leave();
-    assert_eq!(granted.limiter().remaining(), 2);
-    assert_eq!(settled(granted.settle([3, 6])), (2, 1));
-    assert_eq!(numbers(all.stats()), [4, 22, 0, 8, 1]);
-    assert!(all.try_acquire_n(6).is_err());
-    assert!(all.try_acquire_each([1]).is_err());
-    assert_eq!(numbers(all.stats()), [4, 22, 1, 8, 1]);
-    assert_eq!(all.charge_each([1, 2]), Ok(3));
-    assert_eq!(numbers(all.stats()), [4, 22, 1, 8, 4]);
 }
 
 #[test]
@@ -206,9 +238,7 @@ fn a_queue_on_trial_asks_no_caller_to_wait() {
 #[test]
 fn own_limiters_are_members_with_all_verbs() {
     let (_, [own, other]) = rates([5, 9]);
-    let members: [Box<dyn DebtMember<ManualClock> + Send + Sync>; 2] =
-        [Box::new(OwnLimiter(&own)), Box::new(&other)];
-    let all = All::new(members).expect("a composition");
+    let all = All::new((OwnLimiter(&own), &other)).expect("a composition");
     let mut granted = all.try_acquire_n(4).expect("granted");
     assert_eq!(settled(granted.settle([1, 5])), (3, 1));
     assert_eq!((own.available(), other.available()), (4, 4));

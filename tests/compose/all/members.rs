@@ -1,6 +1,6 @@
 //! Limits made of other limits, as members of a composition.
 
-use tollgate::compose::{BoxMember, Closed, DebtMember, Exempt, Named, OrElse, SettleMember};
+use tollgate::compose::{BoxMember, Closed, Exempt, Named, OrElse};
 use tollgate::error::ComposeError;
 
 use super::{Bucket, per_second as bucket, rates, settled};
@@ -152,7 +152,7 @@ fn exempt_grants_and_closed_denies_everything() {
 
 #[test]
 fn limits_nested_too_deep_are_refused() {
-    type Inner = Box<dyn DebtMember<ManualClock> + Send + Sync>;
+    type Inner = BoxMember<'static, ManualClock>;
     let in_second = |one: Inner, inner: Inner| -> Inner { Box::new(OrElse::new(one, inner)) };
     let in_first = |one: Inner, inner: Inner| -> Inner { Box::new(OrElse::new(inner, one)) };
     let of_both: [&dyn Fn(Inner, Inner) -> Inner; 2] = [&in_second, &in_first];
@@ -188,7 +188,7 @@ fn mixture() -> (Bucket, Limiter<SlidingWindow, ManualClock>, Concurrency) {
 fn a_mixture_at_run_time_takes_undoes_and_settles() {
     let (rate, window, inside) = mixture();
     let left = || (rate.available(), window.available(), inside.inside());
-    let members: Vec<Box<dyn SettleMember<ManualClock> + Send + Sync>> =
+    let members: Vec<BoxMember<'_, ManualClock>> =
         vec![Box::new(&rate), Box::new(&window), Box::new(&inside)];
     let all = All::new(members).expect("a composition");
     let mut granted = all.try_acquire_each([8, 8, 2]).expect("granted");
@@ -220,10 +220,16 @@ fn a_mixture_at_run_time_takes_from_limits_that_cannot_undo() {
     let actual = (log.available(), rate.available(), inside.inside());
     assert_eq!(actual, (1, 8, 2));
     drop(granted);
+    // What the log has granted, it keeps.
+    assert_eq!(all.try_acquire().expect("granted").undo(), 2);
+    let mut granted = all.try_acquire_each([0, 5, 1]).expect("granted");
+    assert_eq!(settled(granted.settle([9, 3, 1])), (2, 0));
+    let actual = (log.available(), rate.available(), inside.inside());
+    assert_eq!(actual, (0, 5, 0));
     // The log denies: the others, which come before it, have everything again.
     assert_eq!(all.try_acquire_n(2).expect_err("denied").member(), Some(0));
     let actual = (log.available(), rate.available(), inside.inside());
-    assert_eq!(actual, (1, 8, 0));
+    assert_eq!(actual, (0, 5, 0));
 
     let bucket = TokenBucket::new(Quota::per_second(9)).expect("a quota");
     let leases = Leases::with_clock(bucket, 3, clock).expect("leases");

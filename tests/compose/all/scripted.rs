@@ -9,7 +9,6 @@ use crate::support::*;
 /// can't undo.
 pub(super) struct Scripted<'s> {
     pub(super) can_undo: bool,
-    pub(super) counts: bool,
     /// Runs at each step of a request. If it returns a denial when the member is checked or taken
     /// from, the member denies.
     pub(super) at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync),
@@ -20,17 +19,12 @@ pub(super) struct Scripted<'s> {
 pub(super) enum Step {
     Check,
     Take,
-    CountGranted,
     GiveBack,
 }
 
 impl<'s> Scripted<'s> {
     pub(super) fn new(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
-        Self {
-            can_undo: true,
-            counts: false,
-            at,
-        }
+        Self { can_undo: true, at }
     }
 
     /// Returns a member that is taken from last.
@@ -78,13 +72,5 @@ impl<C> Member<C> for Scripted<'_> {
 
     fn charge_to(&self, n: u64, now: Tick) -> Charged {
         Charged::new(n, now)
-    }
-
-    fn counts(&self) -> bool {
-        self.counts
-    }
-
-    fn count_granted(&self, held: &Held) {
-        let _ = (self.at)(Step::CountGranted, held.granted.at());
     }
 }

@@ -1,6 +1,6 @@
 //! Limits of every kind, of which each run has two equal sets: the members and their twins.
 
-use tollgate::compose::{Held, Member, Members, SettleMembers, Visitor};
+use tollgate::compose::{Held, Member, Members, Visitor};
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
@@ -206,6 +206,3 @@ impl Members<ManualClock> for Limit<'_> {
         grants.as_ref().filter(|_| index == 0)
     }
 }
-
-/// The runs with a log undo and settle nothing.
-impl SettleMembers<ManualClock> for Limit<'_> {}

@@ -1,6 +1,6 @@
 //! A composition answers as its members do on their own: it grants exactly if all of them would.
 
-use tollgate::compose::{Members, SettleMembers};
+use tollgate::compose::Members;
 
 use super::limits::{Limit, Limits, Pick, numbers};
 use super::run::{End, Run, Seen};
@@ -43,7 +43,7 @@ fn picks(n: usize, random: &mut Random) -> Vec<Pick> {
 }
 
 /// Compares a composition whose grants can be undone.
-fn settling<M: SettleMembers<ManualClock>>(
+fn settling<M: Members<ManualClock>>(
     run: &Run<'_>,
     members: M,
     random: &mut Random,

@@ -31,6 +31,6 @@ pub(crate) use polled::*;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
 pub(crate) use reference::FIFTY_YEARS;
-pub(crate) use sleep::{AtOnce, HalfAsleep, Leaping};
+pub(crate) use sleep::{HalfAsleep, Leaping};
 pub(crate) use tables::*;
 pub(crate) use threads::{on_threads, on_threads_while};

@@ -27,7 +27,7 @@ pub(crate) use kinds::KINDS;
 pub(crate) use polled::*;
 pub(crate) use prelude::*;
 pub(crate) use random::Random;
-pub(crate) use sleep::{AtOnce, HalfAsleep, Leaping};
+pub(crate) use sleep::{HalfAsleep, Leaping};
 pub(crate) use threads::{on_threads, on_threads_while};
 
 pub(crate) fn millis(tick: Tick) -> u64 {

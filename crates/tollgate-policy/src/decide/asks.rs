@@ -8,7 +8,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tollgate::Denied;
 use tollgate::clock::Clock;
-use tollgate::compose::{Held, Members, SettleMembers, Visitor};
+use tollgate::compose::{Held, Members, Visitor};
 
 use crate::key::Bytes;
 use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
@@ -138,13 +138,6 @@ where
     fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held> {
         grants.get(index)?.as_ref()
     }
-}
-
-impl<C, R> SettleMembers<C> for Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
 }
 
 impl<R, C> fmt::Debug for Asks<R, C> {

@@ -17,7 +17,7 @@ use tollgate::{Denied, Tick};
 
 use super::asks::Asks;
 use super::visits::{
-    ClockId, Correct, CountDenied, CountGranted, GiveBack, Leave, Look, PlaceOf, RollBack, Take,
+    ClockId, Correct, CountDenied, GiveBack, Leave, Look, PlaceOf, RollBack, Take,
 };
 use crate::policy::Policy;
 
@@ -178,8 +178,7 @@ where
     now: Tick,
 }
 
-/// Takes from one limit after the other, and lets all count what they granted. If one denies or
-/// panics, nothing stays taken.
+/// Takes from one limit after the other. If one denies or panics, nothing stays taken.
 fn take_in_order<R, C>(
     asks: &Asks<R, C>,
     order: &[usize],
@@ -206,11 +205,6 @@ where
             }
             Some(Err(denied)) => return Err((index, denied)),
             None => {}
-        }
-    }
-    for (index, held) in taking.held.iter().enumerate() {
-        if let Some(held) = held {
-            asks.visit(index, CountGranted(held));
         }
     }
     Ok(mem::take(&mut taking.held))

@@ -112,25 +112,14 @@ impl<C> Visitor<C> for Leave<'_> {
     }
 }
 
-/// Lets a limit that counts its answers count a grant.
-pub(crate) struct CountGranted<'h>(pub(crate) &'h Held);
-
-impl<C> Visitor<C> for CountGranted<'_> {
-    type Output = ();
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.count_granted(self.0);
-    }
-}
-
-/// Lets a limit that counts its answers count a denial.
+/// Lets a limit that counts its answers count a denial of a request for this many permits.
 pub(crate) struct CountDenied(pub(crate) u64);
 
 impl<C> Visitor<C> for CountDenied {
     type Output = ();
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) {
-        member.count_denied(self.0);
+        member.count(false, self.0);
     }
 }
 

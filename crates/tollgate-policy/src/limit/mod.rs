@@ -8,7 +8,7 @@ mod spec;
 use std::fmt;
 
 use tollgate::clock::Clock;
-use tollgate::compose::{Exempt, Held, Member, OneMember, OrElse, Visitor};
+use tollgate::compose::{Exempt, Held, Member, OrElse, Visitor};
 use tollgate::keyed::{Key, KeyedConcurrency};
 use tollgate::outcome::Charged;
 use tollgate::store::Place;
@@ -60,9 +60,9 @@ pub(crate) static EXEMPT: Exempt = Exempt;
 
 /// Visits a limit, or a limit on trial.
 #[inline(always)]
-fn visit<C, M: OneMember<C>, V: Visitor<C>>(limit: &M, trial: bool, visitor: V) -> V::Output {
+fn visit<C, M: Member<C>, V: Visitor<C>>(limit: &M, trial: bool, visitor: V) -> V::Output {
     match trial {
-        false => visitor.visit(limit.limit(), None),
+        false => visitor.visit(limit, None),
         true => visitor.visit(&OrElse::new(limit, &EXEMPT), None),
     }
 }

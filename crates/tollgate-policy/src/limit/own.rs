@@ -5,7 +5,7 @@ use std::fmt;
 use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 use tollgate::clock::Clock;
-use tollgate::compose::SettleMember;
+use tollgate::compose::Member;
 
 use super::hash::{Hashed, KeyHash};
 
@@ -43,7 +43,7 @@ impl fmt::Debug for KeyRef<'_> {
 }
 
 /// A limit for many keys, as a trait object: see [`OwnLimit::with_key`].
-pub type DynLimit<'l, C> = dyn SettleMember<C> + Send + Sync + 'l;
+pub type DynLimit<'l, C> = dyn Member<C> + Send + Sync + 'l;
 
 /// A limit of a rule that is decided in this process by an algorithm or a store that the program
 /// registered.

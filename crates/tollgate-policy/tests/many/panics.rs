@@ -2,15 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate::compose::{Held, Member, Members, OneMember, SettleMembers, Visitor};
-use tollgate::outcome::Charged;
+use tollgate::compose::{Held, Member};
 use tollgate::store::Place;
-use tollgate::{Denied, Granted, ManualClock, Tick};
+use tollgate::{Denied, ManualClock, Tick};
 use tollgate_policy::{DynLimit, KeyRef, OwnLimit, Policy};
 
 use crate::rules;
 
-/// A limit that grants everything, and panics when it counts its grants.
+/// A limit that would grant everything, and panics when it is taken from.
 #[derive(Debug)]
 struct Panics;
 
@@ -29,8 +28,13 @@ impl Member<ManualClock> for Panics {
         Ok(())
     }
 
-    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        Ok(Granted::new(n, now).into())
+    /// A composition takes from it last.
+    fn can_undo(&self) -> bool {
+        false
+    }
+
+    fn take(&self, _: u64, _: Tick) -> Result<Held, Denied> {
+        panic!("as the test wants it");
     }
 
     fn available_at(&self, _: Tick) -> u64 {
@@ -40,58 +44,11 @@ impl Member<ManualClock> for Panics {
     fn give_back(&self, held: Held, _: Tick) -> u64 {
         held.granted.n()
     }
-
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        Charged::new(n, now)
-    }
-
-    fn counts(&self) -> bool {
-        true
-    }
-
-    fn count_granted(&self, _: &Held) {
-        panic!("as the test wants it");
-    }
 }
-
-impl Members<ManualClock> for Panics {
-    type Grants = Option<Held>;
-    const COUNT: Option<usize> = Some(1);
-
-    fn count(&self) -> usize {
-        1
-    }
-
-    fn visit<V: Visitor<ManualClock>>(&self, index: usize, visitor: V) -> Option<V::Output> {
-        (index == 0).then(|| visitor.visit(self, None))
-    }
-
-    fn no_grants(&self) -> Option<Held> {
-        None
-    }
-
-    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
-        (index == 0).then_some(grants)
-    }
-
-    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
-        grants.as_ref().filter(|_| index == 0)
-    }
-}
-
-impl OneMember<ManualClock> for Panics {
-    type Limit = Self;
-
-    fn limit(&self) -> &Self {
-        self
-    }
-}
-
-impl SettleMembers<ManualClock> for Panics {}
 
 /// As of a few limits, nothing stays taken.
 #[test]
-fn if_a_limit_panics_while_it_counts_nothing_stays_taken() {
+fn if_a_limit_panics_nothing_stays_taken() {
     for count in [3, 65] {
         let text = rules(count, |index| {
             let limit = match index {

@@ -2,7 +2,7 @@
 
 use std::array;
 
-use tollgate::compose::{DebtMember, OrElse};
+use tollgate::compose::{BoxMember, OrElse};
 use tollgate::keyed::Key;
 use tollgate::{Adjustable, Keyed};
 
@@ -151,7 +151,7 @@ pub(super) type Eleven<'r> = (
 
 pub(super) type Two<'r> = (Part<'r, One>, Part<'r, One>);
 
-type OfAnyType<'r> = Box<dyn DebtMember<ManualClock> + Send + Sync + 'r>;
+type OfAnyType<'r> = BoxMember<'r, ManualClock>;
 
 pub(super) type Boxed<'r> = Vec<OfAnyType<'r>>;
 

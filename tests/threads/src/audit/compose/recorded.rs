@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate::compose::{DebtMembers, Held, Member, Members, OneMember, SettleMembers, Visitor};
+use tollgate::compose::{DebtMembers, Held, Member, Members, Visitor};
 use tollgate::outcome::Settled;
 use tollgate::store::Place;
 
@@ -170,13 +170,4 @@ impl<L: Member<ManualClock>> Members<ManualClock> for Recorded<'_, L> {
     }
 }
 
-impl<L: Member<ManualClock>> OneMember<ManualClock> for Recorded<'_, L> {
-    type Limit = Self;
-
-    fn limit(&self) -> &Self {
-        self
-    }
-}
-
-impl<L: Member<ManualClock>> SettleMembers<ManualClock> for Recorded<'_, L> {}
 impl<L: Member<ManualClock>> DebtMembers<ManualClock> for Recorded<'_, L> {}

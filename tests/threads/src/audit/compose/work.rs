@@ -1,7 +1,7 @@
 //! What one thread does with the compositions.
 
 use tollgate::Keep;
-use tollgate::compose::{AllGranted, DebtMembers, Members, SettleMembers};
+use tollgate::compose::{AllGranted, DebtMembers, Members};
 
 use super::Totals;
 use super::limits::{
@@ -82,7 +82,7 @@ impl<'c, M: Members<ManualClock>> Side<'c, M> {
     }
 }
 
-impl<M: SettleMembers<ManualClock>> Side<'_, M> {
+impl<M: Members<ManualClock>> Side<'_, M> {
     fn turn(&mut self, told: &mut Told, random: &mut Random, mix: Mix) {
         match random.below(16) {
             0..=8 => self.request(told, random),
