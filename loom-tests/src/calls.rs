@@ -54,7 +54,8 @@ macro_rules! call {
 /// Makes the calls of a group's verbs.
 macro_rules! calls {
     ({} [$trait:ident $limiter:ident] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         $(call!($limiter $name($($n)?) $at $answer);)*
     };

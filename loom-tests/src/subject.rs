@@ -42,7 +42,8 @@ macro_rules! sample {
 /// Makes the verbs of a group with the numbers that the list has for this burst.
 macro_rules! samples {
     ({$burst:expr} [$trait:ident $($limiter:ident)?] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         [$(sample!($name($($n)?), $burst $(, $of)?)),*].concat()
     };

@@ -135,7 +135,8 @@ macro_rules! action {
 /// Makes the actions of a group's verbs.
 macro_rules! actions {
     ({} [$trait:ident $($limiter:ident)?] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         $(action!($trait $name($($n)?) $method $answer);)*
     };

@@ -92,7 +92,8 @@ macro_rules! constructor {
 /// Makes the constructors of a group's verbs.
 macro_rules! constructors {
     ({} [$trait:ident $($limiter:ident)?] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         impl<A: $trait> Verb<A> {
             $(constructor!($name($($n)?) $method $kind $answer);)*

@@ -52,9 +52,12 @@ pub enum Verb {
 macro_rules! take_verbs {
     ($then:ident! $($context:tt)*) => {
         $then! { {$($context)*} [Algorithm TryAcquire]
-            Take take(n) = try_acquire_n / try_acquire_n_at: Takes -> Answer::from, |burst| [0, 1, burst];
-            TakeUpTo take_up_to(n) = take_up_to / take_up_to_at: Takes -> Answer::from, |burst| [burst];
-            Check check_n(n) = check_n / check_n_at: Looks -> Answer::from, |_| [];
+            Take take(n) = try_acquire_n / try_acquire_n_at: Takes -> Answer::from,
+                |burst| [0, 1, burst];
+            TakeUpTo take_up_to(n) = take_up_to / take_up_to_at: Takes -> Answer::from,
+                |burst| [burst];
+            Check check_n(n) = check_n / check_n_at: Looks -> Answer::from,
+                |_| [1];
             Available available() = available / available_at: Looks -> Answer::Count;
         }
     };
@@ -74,7 +77,8 @@ macro_rules! word_verbs {
 macro_rules! forecast_verbs {
     ($then:ident! $($context:tt)*) => {
         $then! { {$($context)*} [Forecast]
-            TimeUntil time_until(n) = time_until: Looks -> Answer::from, |_| [1];
+            TimeUntil time_until(n) = time_until: Looks -> Answer::from,
+                |_| [1];
         }
     };
 }
@@ -93,7 +97,8 @@ macro_rules! give_back_verbs {
     ($then:ident! $($context:tt)*) => {
         $then! { {$($context)*} [GiveBack GiveBackLimiter]
             Undo undo(granted) = undo / undo_at: GivesBack -> Answer::Returned;
-            Refund refund(n) = refund / refund_at: GivesBack -> Answer::Returned, |_| [1];
+            Refund refund(n) = refund / refund_at: GivesBack -> Answer::Returned,
+                |_| [1];
         }
     };
 }
@@ -102,7 +107,8 @@ macro_rules! give_back_verbs {
 macro_rules! debt_verbs {
     ($then:ident! $($context:tt)*) => {
         $then! { {$($context)*} [Debt DebtLimiter]
-            Charge charge(n) = charge / charge_at: Charges -> Answer::from, |burst| [burst + 1];
+            Charge charge(n) = charge / charge_at: Charges -> Answer::from,
+                |burst| [burst + 1];
         }
     };
 }
@@ -168,7 +174,8 @@ macro_rules! ask_at {
         let (limiter, verb, now): (_, Verb, Tick) = (&$limiter, $verb, $now);
         #[allow(unused_variables, reason = "some limiters take nothing back")]
         let granted: &mut Option<Granted> = $granted;
-        let answer: Option<Answer> = None$(.or_else(|| $group!(answer_at! limiter verb granted now)))+;
+        let answer: Option<Answer> =
+            None$(.or_else(|| $group!(answer_at! limiter verb granted now)))+;
         answer.unwrap_or_else(|| unreachable!("no {verb:?}"))
     }};
 }
@@ -176,31 +183,44 @@ macro_rules! ask_at {
 /// Returns the answer of a verb, if it is of this group.
 macro_rules! answer {
     ({$limiter:ident $verb:ident $granted:ident} [$($trait:ident)+] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         None$(.or_else(|| answer_of!($limiter $verb $granted, $variant($($n)?) $method() $answer)))*
     };
 }
 
+/// The same at a tick.
 macro_rules! answer_at {
     ({$limiter:ident $verb:ident $granted:ident $now:ident} [$($trait:ident)+] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         None$(.or_else(|| answer_of!($limiter $verb $granted, $variant($($n)?) $at($now) $answer)))*
     };
 }
 
+/// Returns the answer of a verb, if it is this one.
 macro_rules! answer_of {
-    ($limiter:ident $verb:ident $granted:ident, $variant:ident(granted) $method:ident($($now:ident)?) $answer:expr) => {
+    (
+        $limiter:ident $verb:ident $granted:ident,
+        $variant:ident(granted) $method:ident($($now:ident)?) $answer:expr
+    ) => {
         ($verb == Verb::$variant).then(|| match $granted.take() {
             Some(granted) => $answer($limiter.$method(granted $(, $now)?)),
             None => Answer::Done,
         })
     };
-    ($limiter:ident $verb:ident $granted:ident, $variant:ident() $method:ident($($now:ident)?) $answer:expr) => {
+    (
+        $limiter:ident $verb:ident $granted:ident,
+        $variant:ident() $method:ident($($now:ident)?) $answer:expr
+    ) => {
         ($verb == Verb::$variant).then(|| $answer($limiter.$method($($now)?)))
     };
-    ($limiter:ident $verb:ident $granted:ident, $variant:ident(n) $method:ident($($now:ident)?) $answer:expr) => {
+    (
+        $limiter:ident $verb:ident $granted:ident,
+        $variant:ident(n) $method:ident($($now:ident)?) $answer:expr
+    ) => {
         match $verb {
             Verb::$variant(n) => Some($answer($limiter.$method(n $(, $now)?))),
             _ => None,
@@ -211,7 +231,8 @@ macro_rules! answer_of {
 /// Lists the verbs of this group with a number.
 macro_rules! every {
     ({$number:expr} [$($trait:ident)+] $(
-        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?: $kind:ident -> $answer:expr $(, $of:expr)?;
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
     )*) => {
         vec![$((every!(Verb::$variant($($n)?) $number), Kind::$kind)),*]
     };
@@ -251,6 +272,7 @@ from! {
         Self::Done
     };
 }
+
 /// A short text, so that a model can list what it expects: `2 at 8, 0 left`, `denied for 3`.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
