@@ -1,15 +1,13 @@
 //! No decision allocates: every verb, granted and denied, on every clock. Neither does formatting
 //! an answer into existing memory.
 
-#![allow(unsafe_code)] // A global allocator requires it. This one only counts.
-
+#[path = "support/allocations.rs"]
+mod allocations;
 #[path = "support/deadline.rs"]
 mod deadline;
 #[path = "support/prelude.rs"]
 mod prelude;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fmt::Write;
 use std::future::Future;
 use std::hint::black_box;
@@ -22,53 +20,14 @@ use tollgate::compose::{Line, Member, Named};
 use tollgate::keyed::{Overflow, SeededHasher};
 use tollgate::{Adjustable, Keep, Keyed, TryAcquire};
 
+use allocations::allocated;
 use prelude::*;
-
-thread_local! {
-    /// Allocations of this thread. Each test runs in its own thread.
-    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-impl Counting {
-    fn count() {
-        // A thread that is ending has no counter any more. It makes no decisions either.
-        let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + 1));
-    }
-}
-
-// SAFETY: Every call is passed on unchanged to the system's allocator. Counting only changes a
-// constant-initialized thread-local integer, which never allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Self::count();
-        // SAFETY: The caller's promises about `layout` are the ones that `System` requires.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: `ptr` came from `System` with this `layout`, since this allocator gets all memory
-        // there.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        Self::count();
-        // SAFETY: `ptr` came from `System` with this `layout`. The caller promises that `size` is
-        // valid.
-        unsafe { System.realloc(ptr, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Counts the allocations of `work`.
 fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATED.with(Cell::get);
+    let before = allocated();
     work();
-    ALLOCATED.with(Cell::get) - before
+    allocated() - before
 }
 
 /// A fixed buffer to write into.

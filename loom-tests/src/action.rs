@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::verb::Answer;
+use crate::verbs::Answer;
 
 type Act<G, M> = dyn Fn(&Arc<G>, &mut M) -> Answer + Send + Sync;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tollgate::traits::{DebtLimiter, GiveBackLimiter, ReserveLimiter};
-use tollgate::{Denied, Granted, Tick, TryAcquire};
+use tollgate::{Granted, Tick, TryAcquire};
 
 use crate::action::Action;
-use crate::verb::Answer;
+use crate::verbs::{Answer, debt_verbs, give_back_verbs, take_verbs};
 
 /// A call on a limiter. The memory is the thread's last grant.
 pub type Call<G> = Action<G, Option<Granted>>;
@@ -17,59 +17,52 @@ const fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-/// Remembers a grant, and returns the answer.
-pub fn remember(memory: &mut Memory, outcome: Result<Granted, Denied>) -> Answer {
-    *memory = outcome.ok().or(*memory);
-    outcome.into()
+/// Remembers the grant of an answer, and returns the answer.
+pub fn remember(memory: &mut Memory, answer: impl Into<Answer>) -> Answer {
+    let answer = answer.into();
+    if let Answer::Granted(granted) = answer {
+        *memory = Some(granted);
+    }
+    answer
 }
 
-/// `try_acquire_n_at`.
-pub fn take<G: TryAcquire>(n: u64, at: u64) -> Call<G> {
-    let name = format!("take {n} at {at}");
-    Action::new(name, move |limiter: &Arc<G>, memory: &mut Memory| {
-        remember(memory, limiter.try_acquire_n_at(n, tick(at)))
-    })
+macro_rules! call {
+    ($limiter:ident $name:ident(granted) $at:ident $answer:expr) => {
+        /// The verb with the thread's last grant, if it has one.
+        pub fn $name<G: $limiter>(at: u64) -> Call<G> {
+            let name = format!("{} at {at}", stringify!($name));
+            Action::new(name, move |limiter: &Arc<G>, memory: &mut Memory| {
+                match memory.take() {
+                    Some(granted) => $answer(limiter.$at(granted, tick(at))),
+                    None => Answer::Done,
+                }
+            })
+        }
+    };
+    ($limiter:ident $name:ident($($n:ident)?) $at:ident $answer:expr) => {
+        #[doc = concat!("`", stringify!($at), "`.")]
+        pub fn $name<G: $limiter>($($n: u64,)? at: u64) -> Call<G> {
+            let name = [stringify!($name).to_owned() $(, $n.to_string())?].join(" ");
+            let name = format!("{name} at {at}");
+            Action::new(name, move |limiter: &Arc<G>, memory: &mut Memory| {
+                remember(memory, $answer(limiter.$at($($n,)? tick(at))))
+            })
+        }
+    };
 }
 
-/// `take_up_to_at`.
-pub fn take_up_to<G: TryAcquire>(n: u64, at: u64) -> Call<G> {
-    let name = format!("take up to {n} at {at}");
-    Action::new(name, move |limiter: &Arc<G>, memory: &mut Memory| {
-        remember(memory, Ok(limiter.take_up_to_at(n, tick(at))))
-    })
+/// Makes the calls of a group's verbs.
+macro_rules! calls {
+    ({} [$trait:ident $limiter:ident] $(
+        $variant:ident $name:ident($($n:ident)?) = $method:ident / $at:ident:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
+    )*) => {
+        $(call!($limiter $name($($n)?) $at $answer);)*
+    };
 }
-
-/// `available_at`.
-pub fn available<G: TryAcquire>(at: u64) -> Call<G> {
-    Action::new(format!("available at {at}"), move |limiter: &Arc<G>, _| {
-        Answer::Count(limiter.available_at(tick(at)))
-    })
-}
-
-/// `undo_at` of the thread's last grant, if it has one.
-pub fn undo<G: GiveBackLimiter>(at: u64) -> Call<G> {
-    let name = format!("undo at {at}");
-    Action::new(name, move |limiter: &Arc<G>, memory: &mut Memory| {
-        let undone = memory
-            .take()
-            .map(|granted| limiter.undo_at(granted, tick(at)));
-        undone.map_or(Answer::Done, Answer::Returned)
-    })
-}
-
-/// `refund_at`.
-pub fn refund<G: GiveBackLimiter>(n: u64, at: u64) -> Call<G> {
-    Action::new(format!("refund {n} at {at}"), move |limiter: &Arc<G>, _| {
-        Answer::Returned(limiter.refund_at(n, tick(at)))
-    })
-}
-
-/// `charge_at`.
-pub fn charge<G: DebtLimiter>(n: u64, at: u64) -> Call<G> {
-    Action::new(format!("charge {n} at {at}"), move |limiter: &Arc<G>, _| {
-        Answer::Charged(limiter.charge_at(n, tick(at)))
-    })
-}
+take_verbs!(calls!);
+give_back_verbs!(calls!);
+debt_verbs!(calls!);
 
 /// Takes permits that the caller uses at once: it keeps its earlier grant in memory.
 pub fn take_and_use<G: TryAcquire>(n: u64, at: u64) -> Call<G> {

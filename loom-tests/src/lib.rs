@@ -7,7 +7,7 @@
 //! verbs are right on one thread. The models show that concurrent calls are linearizable.
 //!
 //! ```text
-//!  Subject ──► suite ──► WordScenario (actors, verbs, ticks) ──► loom, in every Layout ──► Outcome
+//!  Subject ──► suite ──► WordScenario (actors, verbs, ticks) ──► loom, in every Layout ──► outcome
 //!                          └──► orders (the same, one after the other) ──► allowed ──┘ compared
 //! ```
 //!
@@ -38,6 +38,8 @@ pub mod tables;
 pub mod total;
 mod traced_word;
 mod verb;
+#[path = "../../tests/support/verbs.rs"]
+pub mod verbs;
 mod wake_flag;
 mod word_scenario;
 pub mod words;
@@ -52,7 +54,8 @@ pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use source::{Operation, Source};
 pub use subject::Subject;
 pub use traced_word::{SharedWord, TracedWord};
-pub use verb::{Answer, Kind, Scope, Verb};
+pub use verb::{Scope, Verb};
+pub use verbs::{Answer, Kind};
 pub use wake_flag::{Polled, WakeFlag};
-pub use word_scenario::{Outcome, Turn, WordScenario};
+pub use word_scenario::{OnWord, OneWord, Turn, WordScenario};
 pub use wrong::Wrong;

@@ -1,40 +1,32 @@
 //! A model of the exact log: a list of the ticks of all permits. It shares no code with the crate.
 
-use std::fmt;
+use tollgate::clock::NoClock;
+use tollgate::{Granted, SlidingLog, Tick};
 
 use crate::scenario::AnswerTexts;
+use crate::verbs::*;
 
-/// A call on a log, at a tick.
-#[derive(Debug, Clone, Copy)]
-pub enum Call {
-    /// `try_acquire_n_at`.
-    Take(u64, u64),
-    /// `take_up_to_at`.
-    TakeUpTo(u64, u64),
-    /// `available_at`.
-    Available(u64),
-    /// `time_until_at`.
-    TimeUntil(u64, u64),
+/// A call on a log, and its tick.
+pub type Call = (Verb, u64);
+
+/// `try_acquire_n` at a tick.
+pub const fn take(n: u64, at: u64) -> Call {
+    (Verb::Take(n), at)
 }
 
-impl Call {
-    const fn tick(self) -> u64 {
-        match self {
-            Self::Take(_, at) | Self::TakeUpTo(_, at) | Self::Available(at) => at,
-            Self::TimeUntil(_, at) => at,
-        }
-    }
+/// `take_up_to` at a tick.
+pub const fn take_up_to(n: u64, at: u64) -> Call {
+    (Verb::TakeUpTo(n), at)
 }
 
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Take(n, at) => write!(f, "take {n} at {at}"),
-            Self::TakeUpTo(n, at) => write!(f, "take up to {n} at {at}"),
-            Self::Available(at) => write!(f, "available at {at}"),
-            Self::TimeUntil(n, at) => write!(f, "time until {n} at {at}"),
-        }
-    }
+/// `time_until` at a tick.
+pub const fn time_until(n: u64, at: u64) -> Call {
+    (Verb::TimeUntil(n), at)
+}
+
+/// Makes a call.
+pub fn ask(log: &SlidingLog<NoClock>, (verb, at): Call) -> Answer {
+    ask!(log.at(Tick::from_nanos(at)), verb, &mut None; take_verbs forecast_verbs)
 }
 
 /// At most `limit` permits in every interval of `period`.
@@ -55,7 +47,7 @@ impl Rules {
     /// enter them too.
     pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<AnswerTexts>; 2] {
         let all = before.iter().chain(actors.iter().copied().flatten());
-        let ticks = all.chain(then).map(|call| call.tick()).collect();
+        let ticks = all.chain(then).map(|call| call.1).collect();
         [Vec::new(), ticks].map(|others| {
             let mut scenario = Orders {
                 rules: self,
@@ -97,30 +89,32 @@ impl Rules {
     /// tick, that thread is told the earliest possible tick.
     fn outcomes(self, ticks: &Ticks, call: Call, others: &[u64]) -> Vec<(String, Ticks)> {
         let newest = ticks.last().copied().unwrap_or(0);
-        let now = call.tick().max(newest);
-        match call {
-            Call::Take(n, at) => match self.expiry(ticks, n) {
+        let (verb, at) = call;
+        let now = at.max(newest);
+        match verb {
+            Verb::Take(n) => match self.expiry(ticks, n) {
                 due if due > now => vec![(format!("denied for {}", due - at), ticks.clone())],
                 due => self.claims(ticks, n, now, newest.max(due), others),
             },
-            Call::TakeUpTo(n, _) => match self.available(ticks, now).min(n) {
+            Verb::TakeUpTo(n) => match self.available(ticks, now).min(n) {
                 0 => vec![(format!("0 at {now}, 0 left"), ticks.clone())],
                 n => {
                     let floor = newest.max(self.expiry(ticks, n));
                     self.claims(ticks, n, now, floor, others)
                 }
             },
-            Call::Available(_) => {
+            Verb::Available => {
                 let available = self.available(ticks, now);
                 vec![(format!("{available} available"), ticks.clone())]
             }
-            Call::TimeUntil(n, at) => {
+            Verb::TimeUntil(n) => {
                 let wait = match self.expiry(ticks, n) {
                     due if due > now => due - at,
                     _ => 0,
                 };
                 vec![(format!("{wait} to wait"), ticks.clone())]
             }
+            other => unreachable!("{other:?} of a log"),
         }
     }
 

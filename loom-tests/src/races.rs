@@ -10,7 +10,7 @@ use crate::verb::Verb;
 type Turns<A> = Vec<(Verb<A>, Tick)>;
 
 fn take<A: Algorithm>(n: u64, at: u64) -> (Verb<A>, Tick) {
-    (Verb::acquire(n), Tick::from_nanos(at))
+    (Verb::take(n), Tick::from_nanos(at))
 }
 
 /// The four races at one edge, from a tick before it to one after it, with the possible answers to
@@ -59,7 +59,7 @@ impl Races<'_> {
         scenario(all(), undo, two, self.undo);
 
         let charge = vec![(Verb::charge(self.all + 1), old)];
-        let twice = vec![(Verb::acquire(1), new), (Verb::acquire(1), new)];
+        let twice = vec![(Verb::take(1), new), (Verb::take(1), new)];
         scenario(vec![take(1, self.old)], charge, twice, self.charge);
     }
 }

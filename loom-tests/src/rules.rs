@@ -6,7 +6,7 @@ use tollgate::store::UNSTARTED;
 use tollgate_audit::Bound;
 
 use crate::traced_word::TracedWord;
-use crate::verb::{Answer, Kind};
+use crate::verbs::{Answer, Kind};
 
 /// Checks what one verb wrote. The write that starts a limiter does not count.
 pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
@@ -37,8 +37,8 @@ pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
 
 /// Checks that each lost exchange is matched by one that another thread won. So no thread can retry
 /// forever.
-pub(crate) fn check_losses(traced_words: &[TracedWord]) {
-    let writes: usize = traced_words.iter().map(TracedWord::writes).sum();
+pub(crate) fn check_losses(traced_words: &[&TracedWord]) {
+    let writes: usize = traced_words.iter().map(|traced| traced.writes()).sum();
     for traced in traced_words {
         let others = (writes - traced.writes()) as u64;
         assert!(

@@ -1,6 +1,5 @@
 //! Scenarios on a limiter with several words: the preparations, and then the actions of each
-//! thread, which run concurrently. [`WordScenario`](crate::WordScenario) does the same for a single
-//! word.
+//! thread, which run concurrently. A [`WordScenario`](crate::WordScenario) has a single word.
 
 mod read;
 
@@ -16,7 +15,8 @@ use crate::layout::{Layout, actor};
 use crate::rules;
 use crate::run::{PrintOnPanic, Run};
 use crate::schedule;
-use crate::verb::{Answer, in_words};
+use crate::verb::in_words;
+use crate::verbs::Answer;
 
 /// The answers in one execution of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,12 @@ impl ScenarioOutcome {
             .collect()
     }
 
+    /// Returns how many permits the actors were granted in total.
+    pub fn granted(&self) -> u64 {
+        let grants = rules::grants(self.answers.iter().flatten());
+        grants.iter().map(|(_, n)| n).sum()
+    }
+
     /// Returns the answers to each actor, as text.
     pub fn in_words(&self) -> Vec<String> {
         in_words(&self.answers)
@@ -59,6 +65,7 @@ impl ScenarioOutcome {
 /// Answers as text: to each actor, and at the end.
 pub type AnswerTexts = Vec<Vec<String>>;
 
+type Make<G> = dyn Fn() -> G + Send + Sync;
 type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
 type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
 
@@ -72,7 +79,9 @@ impl<M: Default + Send + 'static> Memory for M {}
 
 /// A limiter, and the actions of each actor on it. `M` is an actor's memory.
 pub struct Scenario<G, M> {
-    make: Arc<dyn Fn() -> G + Send + Sync>,
+    make: Arc<Make<G>>,
+    /// Makes the limiter on which the sequential orders run.
+    pub(crate) correct: Arc<Make<G>>,
     /// What the main thread does first, with each actor's memory.
     before: Vec<Vec<Action<G, M>>>,
     pub(crate) actors: Vec<Vec<Action<G, M>>>,
@@ -83,13 +92,22 @@ pub struct Scenario<G, M> {
 impl<G: Limits, M: Memory> Scenario<G, M> {
     /// Makes a scenario. `make` makes the limiter anew for each execution.
     pub fn at(make: impl Fn() -> G + Send + Sync + 'static) -> Self {
+        let make: Arc<Make<G>> = Arc::new(make);
         Self {
-            make: Arc::new(make),
+            correct: Arc::clone(&make),
+            make,
             before: Vec::new(),
             actors: Vec::new(),
             after: Arc::new(|_, _| Vec::new()),
             rules: Vec::new(),
         }
+    }
+
+    /// Sets how the limiter is made on which the sequential orders run, if the other is broken.
+    #[must_use]
+    pub(crate) fn read_on(mut self, correct: impl Fn() -> G + Send + Sync + 'static) -> Self {
+        self.correct = Arc::new(correct);
+        self
     }
 
     /// Adds an actor.
@@ -166,8 +184,8 @@ impl<G: Limits, M: Memory> Scenario<G, M> {
         stop_everywhere(&Arc::new(self), run, who, |_| {});
     }
 
-    pub(crate) fn begin(&self) -> (Arc<G>, Vec<Vec<Answer>>, Vec<M>) {
-        let limiter = Arc::new((self.make)());
+    pub(crate) fn begin(&self, make: &Make<G>) -> (Arc<G>, Vec<Vec<Answer>>, Vec<M>) {
+        let limiter = Arc::new(make());
         let mut memories = Vec::new();
         let mut answers = Vec::new();
         for before in &self.before {
@@ -181,7 +199,7 @@ impl<G: Limits, M: Memory> Scenario<G, M> {
     /// Runs one execution under loom. `stops` says which actor stops, and after how many
     /// operations. Also returns whether all actors finished.
     fn perform(&self, layout: Layout, stops: Option<(usize, u64)>) -> (ScenarioOutcome, bool) {
-        let (limiter, before, memories) = self.begin();
+        let (limiter, before, memories) = self.begin(&*self.make);
         let actors = self.actors.iter().zip(memories).enumerate();
         let actors = actors.map(|(who, (actions, mut memory))| {
             let (actions, limiter) = (actions.clone(), Arc::clone(&limiter));

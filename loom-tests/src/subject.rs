@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tollgate::Tick;
 use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack};
-use tollgate::store::UNSTARTED;
 use tollgate_audit::Bound;
 
 use crate::verb::Verb;
-use crate::word_scenario::{Turn, WordScenario};
+use crate::verbs::{
+    debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs, take_verbs, word_verbs,
+};
 use crate::words::{self, MakeWord};
 
 /// An algorithm to model.
@@ -25,8 +26,27 @@ pub struct Subject<A> {
     pub(crate) burst: u64,
     pub(crate) now: Tick,
     pub(crate) later: Tick,
-    promise: Option<Bound>,
-    exact: bool,
+    pub(crate) promise: Option<Bound>,
+    pub(crate) exact: bool,
+}
+
+macro_rules! sample {
+    ($name:ident(n), $burst:expr, $of:expr) => {
+        $of($burst).map(Verb::$name).to_vec()
+    };
+    ($name:ident($($granted:ident)?), $burst:expr) => {
+        vec![Verb::$name()]
+    };
+}
+
+/// Makes the verbs of a group with the numbers that the list has for this burst.
+macro_rules! samples {
+    ({$burst:expr} [$trait:ident $($limiter:ident)?] $(
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
+    )*) => {
+        [$(sample!($name($($n)?), $burst $(, $of)?)),*].concat()
+    };
 }
 
 /// What is done to a fresh limiter before the actors begin.
@@ -42,20 +62,16 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         Self {
             algorithm: Arc::new(algorithm),
             make_word: words::cell,
-            verbs: vec![
-                Verb::acquire(0),
-                Verb::acquire(1),
-                Verb::acquire(burst),
-                Verb::take_up_to(burst),
-                Verb::available(),
-                Verb::is_idle(),
-                Verb::start(),
-                Verb::reset(),
-            ],
+            verbs: [
+                take_verbs!(samples! burst),
+                word_verbs!(samples! burst),
+                vec![Verb::start()],
+            ]
+            .concat(),
             states: vec![
                 State(vec![]),
-                State(vec![Verb::acquire(burst - 1)]),
-                State(vec![Verb::acquire(burst)]),
+                State(vec![Verb::take(burst - 1)]),
+                State(vec![Verb::take(burst)]),
             ],
             burst,
             now,
@@ -98,53 +114,14 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
     pub const fn tick(&self) -> Tick {
         self.now
     }
-
-    /// Adds a verb.
-    #[must_use]
-    pub fn with(mut self, verb: Verb<A>) -> Self {
-        self.verbs.push(verb);
-        self
-    }
-
-    /// Makes a scenario that begins with a fresh limiter.
-    pub fn scenario(
-        &self,
-        before: &[(Verb<A>, Tick)],
-        actors: &[&[(Verb<A>, Tick)]],
-    ) -> WordScenario<A> {
-        let turns = |turns: &[(Verb<A>, Tick)]| {
-            let turns = turns.iter().map(|(verb, now)| Turn {
-                verb: verb.clone(),
-                now: *now,
-            });
-            turns.collect::<Vec<_>>()
-        };
-        WordScenario {
-            algorithm: Arc::clone(&self.algorithm),
-            make_word: self.make_word,
-            first: 0,
-            before: turns(before),
-            actors: actors.iter().map(|actor| turns(actor)).collect(),
-            promise: self.promise,
-            exact: self.exact,
-            also: None,
-        }
-    }
-
-    /// Makes a scenario that begins with a limiter that was not started.
-    pub fn unstarted_scene(&self, actors: &[&[(Verb<A>, Tick)]]) -> WordScenario<A> {
-        WordScenario {
-            first: UNSTARTED,
-            ..self.scenario(&[], actors)
-        }
-    }
 }
 
 impl<A: GiveBack + Send + Sync + 'static> Subject<A> {
     /// Adds the verbs that give back: `undo` and `refund`.
     #[must_use]
-    pub fn with_give_back(self) -> Self {
-        self.with(Verb::undo()).with(Verb::refund(1))
+    pub fn with_give_back(mut self) -> Self {
+        self.verbs.extend(give_back_verbs!(samples! self.burst));
+        self
     }
 }
 
@@ -153,23 +130,26 @@ impl<A: Debt + Send + Sync + 'static> Subject<A> {
     #[must_use]
     pub fn with_debt(mut self) -> Self {
         let charge = Verb::charge(self.burst + 1);
-        self.states.push(State(vec![charge.clone()]));
-        self.with(charge)
+        self.states.push(State(vec![charge]));
+        self.verbs.extend(debt_verbs!(samples! self.burst));
+        self
     }
 }
 
 impl<A: Forecast + Send + Sync + 'static> Subject<A> {
     /// Adds the verb that predicts when permits are available: `time_until`.
     #[must_use]
-    pub fn with_forecast(self) -> Self {
-        self.with(Verb::time_until(1))
+    pub fn with_forecast(mut self) -> Self {
+        self.verbs.extend(forecast_verbs!(samples! self.burst));
+        self
     }
 }
 
 impl<A: Gauge + Send + Sync + 'static> Subject<A> {
     /// Adds the verb that returns how much is counted: `level`.
     #[must_use]
-    pub fn with_gauge(self) -> Self {
-        self.with(Verb::level())
+    pub fn with_gauge(mut self) -> Self {
+        self.verbs.extend(gauge_verbs!(samples! self.burst));
+        self
     }
 }

@@ -54,8 +54,8 @@ pub fn each_verb_after_a_grant<A: Subjected>(subject: &Subject<A>, run: &mut Run
     let (now, later) = (subject.now, subject.later);
     for one in &subject.verbs {
         for other in &subject.verbs {
-            let first = [(Verb::acquire(1), now), (one.clone(), later)];
-            let second = [(other.clone(), later), (Verb::acquire(1), now)];
+            let first = [(Verb::take(1), now), (one.clone(), later)];
+            let second = [(other.clone(), later), (Verb::take(1), now)];
             subject.scenario(&[], &[&first, &second]).explore(run);
         }
     }
@@ -65,7 +65,7 @@ pub fn each_verb_after_a_grant<A: Subjected>(subject: &Subject<A>, run: &mut Run
 pub fn each_verb_among_three<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
     let now = subject.now;
     for third in &subject.verbs {
-        let first = [(Verb::acquire(1), now)];
+        let first = [(Verb::take(1), now)];
         let second = [(Verb::take_up_to(subject.burst), now)];
         let third = [(third.clone(), now)];
         subject
@@ -81,7 +81,7 @@ pub fn each_verb_starts<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
         for other in &subject.verbs {
             for then in [subject.now, subject.later] {
                 let (one, other) = ([(one.clone(), subject.now)], [(other.clone(), then)]);
-                subject.unstarted_scene(&[&one, &other]).explore(run);
+                subject.unstarted_scene(&[&one, &other]).explore_begun(run);
             }
         }
     }
@@ -90,7 +90,7 @@ pub fn each_verb_starts<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
 /// Exactly `min(burst, requests)` permits are granted at a single tick, however many threads ask,
 /// for one at a time or for as many as are available.
 pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
-    let one = || (Verb::acquire(1), subject.now);
+    let one = || (Verb::take(1), subject.now);
     let all = || (Verb::take_up_to(subject.burst), subject.now);
     let crowds: [(&[&[_]], u64); 5] = [
         (&[&[one()], &[one()]], 2),
@@ -101,7 +101,7 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
     ];
     for (actors, requests) in crowds {
         let due = requests.min(subject.burst);
-        let scenario = subject.scenario(&[], actors).judged(move |outcome| {
+        let scenario = subject.scenario(&[], actors).rule(move |outcome| {
             assert_eq!(outcome.granted(), due, "not exactly the burst was granted");
         });
         scenario.explore(run);
@@ -110,7 +110,7 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
 
 /// Threads keep the bound together, even if their ticks differ or go back.
 pub fn the_bound_at_different_ticks<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
-    let one = |tick: Tick| (Verb::acquire(1), tick);
+    let one = |tick: Tick| (Verb::take(1), tick);
     let all = |tick: Tick| (Verb::take_up_to(subject.burst), tick);
     let (now, later) = (subject.now, subject.later);
     let latest = later.saturating_add(later.saturating_since(now));

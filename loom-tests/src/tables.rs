@@ -14,7 +14,7 @@ use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
 use crate::source::{Operation, Source};
 use crate::total::{Lenient, MIXED};
-use crate::verb::Answer;
+use crate::verbs::{Answer, debt_verbs, give_back_verbs, take_verbs};
 
 /// A hasher whose hash of a key is the key itself, in 60 bits.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,6 +63,16 @@ pub struct Memory {
     granted: Vec<(u64, Granted)>,
 }
 
+impl Memory {
+    fn remember(&mut self, key: u64, answer: Answer) -> Answer {
+        if let Answer::Granted(granted) = answer {
+            self.last = Some(granted);
+            self.granted.push((key, granted));
+        }
+        answer
+    }
+}
+
 /// Keys. In a table of two slots, the primary bucket of `A`, `B` and `C` is the first slot, and
 /// that of `Y` and `Z` is the second; each key may also be in the other slot.
 pub const A: u64 = 0x10;
@@ -99,11 +109,41 @@ fn tick(at: u64) -> Tick {
     Tick::from_nanos(at)
 }
 
-/// Takes `n` permits of a key.
-pub fn take<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
-    let name = format!("take {n} of {key:#x} at {at}");
-    take_by(0, key, n, at, name)
+macro_rules! action {
+    ($trait:ident $name:ident(granted) $method:ident $answer:expr) => {
+        /// The verb with the thread's last grant, if it has one.
+        pub fn $name<A: $trait + 'static>(key: u64, at: u64) -> Action<A> {
+            let name = format!("{} of {key:#x} at {at}", stringify!($name));
+            Action::new(name, move |limiter, memory| match memory.last.take() {
+                Some(granted) => $answer(limiter.key(&key).at(tick(at)).$method(granted)),
+                None => Answer::Done,
+            })
+        }
+    };
+    ($trait:ident $name:ident($($n:ident)?) $method:ident $answer:expr) => {
+        #[doc = concat!("`", stringify!($method), "` of a key.")]
+        pub fn $name<A: $trait + 'static>(key: u64, $($n: u64,)? at: u64) -> Action<A> {
+            let name = [stringify!($name).to_owned() $(, $n.to_string())?].join(" ");
+            Action::new(format!("{name} of {key:#x} at {at}"), move |limiter, memory| {
+                let answer = $answer(limiter.key(&key).at(tick(at)).$method($($n)?));
+                memory.remember(key, answer)
+            })
+        }
+    };
 }
+
+/// Makes the actions of a group's verbs.
+macro_rules! actions {
+    ({} [$trait:ident $($limiter:ident)?] $(
+        $variant:ident $name:ident($($n:ident)?) = $method:ident $(/ $at:ident)?:
+            $kind:ident -> $answer:expr $(, $of:expr)?;
+    )*) => {
+        $(action!($trait $name($($n)?) $method $answer);)*
+    };
+}
+take_verbs!(actions!);
+give_back_verbs!(actions!);
+debt_verbs!(actions!);
 
 /// Takes `n` permits of a key, with one of the plans.
 pub fn take_by<A: Algorithm + 'static>(
@@ -114,60 +154,8 @@ pub fn take_by<A: Algorithm + 'static>(
     name: impl Into<String>,
 ) -> Action<A> {
     Action::new(name, move |limiter, memory| {
-        match limiter
-            .key(&key)
-            .with_plan(plan)
-            .at(tick(at))
-            .try_acquire_n(n)
-        {
-            Ok(granted) => {
-                memory.last = Some(granted);
-                memory.granted.push((key, granted));
-                Answer::Granted(granted)
-            }
-            Err(denied) => Answer::Denied(denied),
-        }
-    })
-}
-
-/// Takes the available permits of a key, up to `n`.
-pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
-    let name = format!("take up to {n} of {key:#x} at {at}");
-    Action::new(name, move |limiter, _| {
-        Answer::Granted(limiter.key(&key).at(tick(at)).take_up_to(n))
-    })
-}
-
-/// Gives the last grant back to a key.
-pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
-    let name = format!("undo of {key:#x} at {at}");
-    Action::new(name, move |limiter, memory| match memory.last.take() {
-        Some(granted) => Answer::Returned(limiter.key(&key).at(tick(at)).undo(granted)),
-        None => Answer::Done,
-    })
-}
-
-/// Gives back `n` permits of a key.
-pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
-    Action::new(
-        format!("refund {n} of {key:#x} at {at}"),
-        move |limiter, _| Answer::Returned(limiter.key(&key).at(tick(at)).refund(n)),
-    )
-}
-
-/// Charges `n` permits to a key, which may go into debt.
-pub fn charge<A: Debt + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
-    Action::new(
-        format!("charge {n} of {key:#x} at {at}"),
-        move |limiter, _| Answer::Charged(limiter.key(&key).at(tick(at)).charge(n)),
-    )
-}
-
-/// Asks how many permits of a key are available.
-pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Action<A> {
-    let name = format!("available of {key:#x} at {at}");
-    Action::new(name, move |limiter, _| {
-        Answer::Count(limiter.key(&key).at(tick(at)).available())
+        let at = limiter.key(&key).with_plan(plan).at(tick(at));
+        memory.remember(key, at.try_acquire_n(n).into())
     })
 }
 

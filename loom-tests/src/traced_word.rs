@@ -3,10 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tollgate::store::{AtomicWord, UNSTARTED};
-use tollgate::sync::model::AtomicU64;
 
 /// The shared word itself.
 pub type SharedWord = Arc<dyn AtomicWord + Send + Sync>;
@@ -14,16 +12,10 @@ pub type SharedWord = Arc<dyn AtomicWord + Send + Sync>;
 /// More failed exchanges than this in one model mean that a loop does not end.
 const MAX_FAILED_EXCHANGES: u64 = 40;
 
-/// A counter that makes loom visit more interleavings. Loom permutes only operations that conflict,
-/// so it may skip interleavings of a verb that only loads with the changes of other threads. A
-/// thread that increments this counter before each load makes its loads conflict too. The increment
-/// is relaxed and synchronizes nothing.
-pub(crate) type LoadCounter = Arc<AtomicU64>;
-
 /// One thread's access to a [`SharedWord`].
+#[derive(Clone)]
 pub struct TracedWord {
     shared: SharedWord,
-    load_counter: Option<LoadCounter>,
     /// The changes of this thread: the word before and after.
     changes: RefCell<Vec<(u64, u64)>>,
     tries: Cell<u64>,
@@ -35,18 +27,10 @@ impl TracedWord {
     pub fn on(shared: &SharedWord) -> Self {
         Self {
             shared: Arc::clone(shared),
-            load_counter: None,
             changes: RefCell::default(),
             tries: Cell::default(),
             lost: Cell::default(),
         }
-    }
-
-    /// Sets the counter to increment before each load, if there is one.
-    #[must_use]
-    pub(crate) fn counting_loads(mut self, load_counter: &Option<LoadCounter>) -> Self {
-        self.load_counter = load_counter.clone();
-        self
     }
 
     /// Returns how many times this thread has changed the word.
@@ -67,9 +51,6 @@ impl TracedWord {
 
 impl AtomicWord for TracedWord {
     fn load(&self) -> u64 {
-        if let Some(load_counter) = &self.load_counter {
-            load_counter.fetch_add(1, Ordering::Relaxed);
-        }
         self.shared.load()
     }
 

@@ -1,39 +1,13 @@
 //! Finding the rules of a request and deciding about it do not allocate.
 
-#![allow(unsafe_code)] // A global allocator requires it. This one only counts.
+#[path = "../../../tests/support/allocations.rs"]
+mod allocations;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ops::ControlFlow;
-
 use tollgate_policy::when::{Condition, Matcher, Pattern, Test, When};
 use tollgate_policy::{FactKind, FactName, Facts, Outcome, Policy, Value};
 
-thread_local! {
-    /// Allocations of this thread. Each test runs in its own thread.
-    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: Every call is passed on unchanged to the system's allocator. Counting only changes a
-// constant-initialized thread-local integer, which never allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + 1));
-        // SAFETY: The caller's promises about `layout` are the ones that `System` requires.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: `ptr` came from `System` with this `layout`, since this allocator gets all memory
-        // there.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use allocations::allocated;
 
 /// Facts of all kinds: a host and a path that have to be changed before they are compared, an
 /// address and a number.
@@ -84,13 +58,13 @@ fn finding_rules_does_not_allocate() {
     });
     let matcher = Matcher::new(rules.iter().chain([&prefix]).map(Some));
     let mut found = 0;
-    let before = ALLOCATED.with(Cell::get);
+    let before = allocated();
     let end = matcher.each(&Request, |_| {
         found += 1;
         ControlFlow::<()>::Continue(())
     });
     let plain = rules.iter().all(|when| when.holds(&Request)) && prefix.holds(&Request);
-    let after = ALLOCATED.with(Cell::get);
+    let after = allocated();
     assert!(end.is_continue() && plain);
     assert_eq!((found, after - before), (10, 0));
 }
@@ -186,9 +160,9 @@ fn decide_all(decide: impl Fn(&Policy, &Call) -> bool) -> Vec<(&'static str, u64
     ];
     let each = paths.map(|path| {
         let call = Call { path };
-        let before = ALLOCATED.with(Cell::get);
+        let before = allocated();
         let allowed = (0..4).map(|_| u32::from(decide(&policy, &call))).sum();
-        (path, ALLOCATED.with(Cell::get) - before, allowed)
+        (path, allocated() - before, allowed)
     });
     each.into()
 }

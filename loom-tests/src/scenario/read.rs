@@ -46,7 +46,7 @@ fn follow(
     scenario: &Scenario<impl Limits, impl Memory + Clone>,
     schedule: &Schedule,
 ) -> Option<ScenarioOutcome> {
-    let (limiter, before, mut memories) = scenario.begin();
+    let (limiter, before, mut memories) = scenario.begin(&*scenario.correct);
     let mut answers = vec![Vec::new(); scenario.actors.len()];
     for step in schedule {
         match *step {

@@ -45,17 +45,17 @@ fn the_burst_is_exceeded_or_lost_in_broken_cells() {
 fn resets(subject: &Subject<TokenBucket>, run: &mut Run) {
     let now = subject.tick();
     let others = [
-        Verb::acquire(1),
+        Verb::take(1),
         Verb::take_up_to(2),
         Verb::charge(3),
         Verb::undo(),
         Verb::refund(1),
         Verb::reset(),
     ];
-    for before in [Verb::acquire(2), Verb::charge(4)] {
+    for before in [Verb::take(2), Verb::charge(4)] {
         for other in &others {
             let actors: [&[_]; 2] = [
-                &[(Verb::reset(), now), (Verb::acquire(1), now)],
+                &[(Verb::reset(), now), (Verb::take(1), now)],
                 &[(other.clone(), now), (other.clone(), now)],
             ];
             subject

@@ -2,10 +2,10 @@
 //! the claims, around the ring more than once. No period counts more than the limit. A thread that
 //! stops does not hold up the others. The models find faults in this.
 
-use Call::{Available, Take, TakeUpTo, TimeUntil};
-use tollgate_loom_tests::logged::{Call, Rules};
+use tollgate_loom_tests::logged::{Call, Rules, ask, take, take_up_to, time_until};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::rules::{each_interval, grants};
+use tollgate_loom_tests::verbs::Verb;
 
 type Tested = SlidingLog<NoClock>;
 type Action = Any<Tested, ()>;
@@ -16,24 +16,14 @@ const PERIOD: u64 = 10;
 /// The queries made at the end. They reveal the ticks of all permits that the log keeps and that
 /// have not expired.
 fn then(limit: u64) -> Vec<Call> {
-    (1..=limit).map(|n| TimeUntil(n, 0)).collect()
-}
-
-fn call(limiter: &Tested, call: Call) -> Answer {
-    let tick = Tick::from_nanos;
-    match call {
-        Take(n, at) => limiter.at(tick(at)).try_acquire_n(n).into(),
-        TakeUpTo(n, at) => Answer::Granted(limiter.at(tick(at)).take_up_to(n)),
-        Available(at) => Answer::Count(limiter.at(tick(at)).available()),
-        TimeUntil(n, at) => Answer::Wait(limiter.at(tick(at)).time_until(n)),
-    }
+    (1..=limit).map(|n| time_until(n, 0)).collect()
 }
 
 fn actions(calls: &[Call]) -> Vec<Action> {
     let action = |made: &Call| {
         let made = *made;
-        Action::new(made.to_string(), move |limiter: &Arc<Tested>, ()| {
-            call(limiter, made)
+        Action::new(format!("{made:?}"), move |limiter: &Arc<Tested>, ()| {
+            ask(limiter, made)
         })
     };
     calls.iter().map(action).collect()
@@ -53,7 +43,7 @@ fn scenario(limit: u64, before: &[Call], actors: &[&[Call]]) -> Scenario {
     scenario.after(move |limiter, _| {
         then(limit)
             .into_iter()
-            .map(|made| call(limiter, made))
+            .map(|made| ask(limiter, made))
             .collect()
     })
 }
@@ -85,19 +75,19 @@ fn explore(limit: u64, before: &[Call], actors: &[&[Call]], run: &mut Run) {
 /// three.
 fn each_call_against_each_other(run: &mut Run) {
     let states: [(u64, &[Call]); 4] = [
-        (1, &[Take(1, 12)]),
+        (1, &[take(1, 12)]),
         (2, &[]),
-        (2, &[Take(1, 8), Take(1, 15)]),
-        (3, &[Take(2, 8), Take(1, 15), Take(1, 19)]),
+        (2, &[take(1, 8), take(1, 15)]),
+        (3, &[take(2, 8), take(1, 15), take(1, 19)]),
     ];
     let calls = |limit: u64, at| {
         let two = limit.min(2);
         [
-            Take(1, at),
-            Take(two, at),
-            TakeUpTo(limit, at),
-            Available(at),
-            TimeUntil(two, at),
+            take(1, at),
+            take(two, at),
+            take_up_to(limit, at),
+            (Verb::Available, at),
+            time_until(two, at),
         ]
     };
     for (limit, state) in states {
@@ -110,41 +100,41 @@ fn each_call_against_each_other(run: &mut Run) {
 /// Claims of several permits, against claims of one and of several.
 fn several(run: &mut Run) {
     let cases: [(u64, u64, [&[Call]; 2]); 4] = [
-        (2, 2, [&[Take(2, 20)], &[Take(1, 21), Take(1, 31)]]),
-        (2, 1, [&[Take(2, 20)], &[Take(2, 21), Take(1, 31)]]),
-        (3, 3, [&[Take(2, 20)], &[Take(2, 21), TakeUpTo(3, 30)]]),
-        (3, 3, [&[Take(3, 20), Take(1, 30)], &[Take(1, 19)]]),
+        (2, 2, [&[take(2, 20)], &[take(1, 21), take(1, 31)]]),
+        (2, 1, [&[take(2, 20)], &[take(2, 21), take(1, 31)]]),
+        (3, 3, [&[take(2, 20)], &[take(2, 21), take_up_to(3, 30)]]),
+        (3, 3, [&[take(3, 20), take(1, 30)], &[take(1, 19)]]),
     ];
     for (limit, taken, actors) in cases {
-        explore(limit, &[Take(taken, 5)], &actors, run);
+        explore(limit, &[take(taken, 5)], &actors, run);
     }
 }
 
 /// An actor claims while another goes around the ring more than once.
 fn overtaken(limit: u64, run: &mut Run) {
-    let fast: &[Call] = &[Take(1, 20), Take(1, 30), Take(limit, 41)];
-    explore(limit, &[], &[&[Take(1, 20)], fast], run);
+    let fast: &[Call] = &[take(1, 20), take(1, 30), take(limit, 41)];
+    explore(limit, &[], &[&[take(1, 20)], fast], run);
 }
 
 /// Around the ring more than once: claimed places are claimed again before they were read.
 fn laps(limit: u64, run: &mut Run) {
     overtaken(limit, run);
-    let late: &[Call] = &[Take(1, 19), Take(1, 33)];
-    explore(limit, &[Take(limit, 5)], &[&[Take(1, 21)], late], run);
+    let late: &[Call] = &[take(1, 19), take(1, 33)];
+    explore(limit, &[take(limit, 5)], &[&[take(1, 21)], late], run);
 }
 
 /// Two claims of the only permit, a period apart.
 fn two_claims(run: &mut Run) {
-    explore(1, &[Take(1, 5)], &[&[Take(1, 20)], &[Take(1, 31)]], run);
+    explore(1, &[take(1, 5)], &[&[take(1, 20)], &[take(1, 31)]], run);
 }
 
 /// Three threads: two claim, and the third makes one of these calls, the first under a limit of one
 /// and the second under a limit of two.
 fn three(thirds: [Call; 2], run: &mut Run) {
     for (limit, third) in (1..).zip(thirds) {
-        let one: &[Call] = &[Take(limit, 20)];
-        let actors = [one, &[Take(1, 21)], &[third]];
-        explore(limit, &[Take(limit, 5)], &actors, run);
+        let one: &[Call] = &[take(limit, 20)];
+        let actors = [one, &[take(1, 21)], &[third]];
+        explore(limit, &[take(limit, 5)], &actors, run);
     }
 }
 
@@ -173,8 +163,8 @@ fn one_stops(cases: &[[&[Call]; 3]], run: &mut Run) {
 /// One call each.
 fn one_stops_once(run: &mut Run) {
     let cases: [[&[Call]; 3]; 2] = [
-        [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]],
-        [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]],
+        [&[take(1, 5)], &[take(1, 20)], &[take(1, 31)]],
+        [&[take(1, 5)], &[take(2, 20)], &[take(1, 21)]],
     ];
     one_stops(&cases, run);
 }
@@ -182,12 +172,12 @@ fn one_stops_once(run: &mut Run) {
 /// The other actor goes around the ring several times.
 fn one_stops_on_its_way(run: &mut Run) {
     let cases: [[&[Call]; 3]; 3] = [
-        [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]],
-        [&[Take(2, 5)], &[Take(2, 20)], &[Take(1, 21), Take(2, 31)]],
+        [&[], &[take(1, 20)], &[take(1, 31), take(1, 41)]],
+        [&[take(2, 5)], &[take(2, 20)], &[take(1, 21), take(2, 31)]],
         [
-            &[Take(3, 5)],
-            &[Take(2, 20), Take(1, 21)],
-            &[TakeUpTo(3, 18), TimeUntil(2, 31)],
+            &[take(3, 5)],
+            &[take(2, 20), take(1, 21)],
+            &[take_up_to(3, 18), time_until(2, 31)],
         ],
     ];
     one_stops(&cases, run);
@@ -216,10 +206,10 @@ fn laps_of_one_and_of_two() {
 
 #[test]
 fn three_at_once() {
-    let looks = [TimeUntil(1, 22), Available(31)];
+    let looks = [time_until(1, 22), (Verb::Available, 31)];
     let name = "log::three_at_once, one looks";
     model(name, Some(2), |run| three(looks, run));
-    let claims = [Take(1, 32), Take(1, 31)];
+    let claims = [take(1, 32), take(1, 31)];
     model("log::three_at_once", Some(1), |run| three(claims, run));
 }
 

@@ -91,8 +91,8 @@ fn take_and_undo<A: GiveBack + Send + Sync + 'static>(
     undo: Verb<A>,
 ) {
     let now = subject.tick();
-    let undoes = [(Verb::acquire(1), now), (undo, now)];
-    let keeps = [(Verb::acquire(1), now)];
+    let undoes = [(Verb::take(1), now), (undo, now)];
+    let keeps = [(Verb::take(1), now)];
     subject.scenario(&[], &[&undoes, &keeps]).explore(run);
 }
 
@@ -135,7 +135,7 @@ fn an_admission_that_looks_first_and_then_charges() {
         let subject = samples::bucket(words::cell);
         let now = subject.tick();
         let one = [(acquire.clone(), now)];
-        let before = [(Verb::acquire(1), now)];
+        let before = [(Verb::take(1), now)];
         subject.scenario(&before, &[&one, &one]).explore(run);
     });
 }

@@ -56,7 +56,7 @@ fn less_than_a_period_apart<A: suite::Subjected>(
     run: &mut Run,
 ) {
     let [one, other] = ticks.map(|tick| [(Verb::take_up_to(LIMIT), Tick::from_nanos(tick))]);
-    let scenario = subject.scenario(&[], &[&one, &other]).judged(|outcome| {
+    let scenario = subject.scenario(&[], &[&one, &other]).rule(|outcome| {
         let actual = outcome.granted();
         assert_eq!(actual, LIMIT, "two windows in less than a period");
     });
@@ -84,7 +84,7 @@ fn a_window_is_never_shorter_than_its_period() {
 /// other two. If those two counted at the late caller's own tick, four permits would count at that
 /// tick.
 fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run) {
-    let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
+    let take = |n, tick| (Verb::take(n), Tick::from_nanos(tick));
     let actors: [&[_]; 2] = [&[take(1, 200)], &[take(2, 199)]];
     let scenario = subject.scenario(&[take(1, 100), take(2, 199)], &actors);
     scenario.explore(run);
@@ -126,7 +126,7 @@ fn a_late_permit_counts_when_it_came() {
     let intervals = Intervals::new(Quota::per(3, Duration::from_nanos(100)).burst(4));
     let greedy = intervals.and_then(|intervals| intervals.greedy());
     let greedy = greedy.expect("it fits");
-    let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
+    let take = |n, tick| (Verb::take(n), Tick::from_nanos(tick));
     model("window_length::late for a refill", None, |run| {
         let subject = Subject::new(move || greedy).promising(greedy.bound());
         let actors: [&[_]; 2] = [&[take(1, 108)], &[take(2, 107)]];

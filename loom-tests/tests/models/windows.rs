@@ -105,7 +105,7 @@ fn leaky_queue() {
 /// Three permits are taken from a queue at one tick, and two of them are free of delay: the last
 /// one waits 2 ns, the time of one permit.
 fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
-    let one = || (Verb::acquire(1), subject.tick());
+    let one = || (Verb::take(1), subject.tick());
     let scenario = subject.scenario(&[], &[&[one(), one()], &[one()]]);
     let told = [
         "1 at 20, 2 left, 1 at 20, 1 left | 1 at 20, 0 left, in 2",

@@ -3,6 +3,8 @@
 
 use tollgate_shuttle_tests::prelude::*;
 
+use crate::verbs::*;
+
 const THREADS: u64 = 4;
 const CALLS: u64 = 8;
 /// Three permits in ten nanoseconds, with a burst of five. Only every third permit arrives on a
@@ -66,7 +68,10 @@ fn keep_or_give_back(limiter: &Tested, now: Tick) -> u64 {
     for _ in 0..CALLS {
         let view = limiter.at(now);
         match below(5) {
-            0 => held.push(view.take_up_to(2)),
+            0 => {
+                let answer = ask!(view, one_of(&Verb::taking(2)), &mut None);
+                held.extend(answer.outcome());
+            }
             1 if kept > 0 => kept -= view.refund(1),
             2 => {
                 if let Some(granted) = held.pop() {

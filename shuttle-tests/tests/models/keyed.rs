@@ -4,6 +4,8 @@
 
 use tollgate_shuttle_tests::prelude::*;
 
+use crate::verbs::*;
+
 const THREADS: u64 = 4;
 const CALLS: u64 = 7;
 const BURST: u64 = 3;
@@ -38,7 +40,12 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Ledger<KEYS> {
         let key = below(KEYS as u64) as usize;
         match below(6) {
             0 => ledger.batch(limiter, [key, below(KEYS as u64) as usize], NOW),
-            1 => ledger.enter(key, 1, Ok(limiter.key(&key).at(NOW).take_up_to(1))),
+            1 => {
+                let (at, verb) = (limiter.key(&key).at(NOW), one_of(&Verb::taking(1)));
+                let answer = ask!(at, verb, &mut None).outcome();
+                let n = answer.as_ref().map_or(1, |granted| granted.n().max(1));
+                ledger.enter(key, n, answer);
+            }
             2 => assert!(limiter.key(&key).at(NOW).available() <= BURST),
             _ => ledger.enter(key, 1, limiter.key(&key).at(NOW).try_acquire()),
         }

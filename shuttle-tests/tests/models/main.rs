@@ -9,3 +9,6 @@ mod concurrency;
 mod keyed;
 mod keyed_quota;
 mod keyed_turnover;
+/// The same verbs that all tests use.
+#[path = "../../../tests/support/verbs.rs"]
+mod verbs;

@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use crate::support::model::{Answer, Model, SameGrant, Verb, ask_at};
+use crate::support::model::{Model, Request, Said, ask_at};
+use crate::support::verbs::Verb;
 use crate::support::*;
 
 /// The slots that the keys share.
@@ -34,14 +35,14 @@ impl Churn {
         let burst = self.model.algorithm_of(key).available(0, self.now);
         let n = 1 + self.random.below(burst);
         match self.random.below(16) {
-            0 => Verb::Acquire(0),
-            1 => Verb::Acquire(burst + 1),
+            0 => Verb::Take(0),
+            1 => Verb::Take(burst + 1),
             2 => Verb::TakeUpTo(n),
             3 => Verb::Charge(n),
             4 => Verb::Available,
             7 => Verb::Refund(1),
-            5 | 6 => Verb::Acquire(1 + self.random.below(n)),
-            _ => Verb::Acquire(1),
+            5 | 6 => Verb::Take(1 + self.random.below(n)),
+            _ => Verb::Take(1),
         }
     }
 
@@ -55,9 +56,8 @@ impl Churn {
         };
         let before = self.word(key);
         let is_full = busy.len() == SLOTS;
-        let mut right = self.model.ask(key, 0, now, &verb);
-        let asked = format!("{verb:?}");
-        self.note_a_grant(key, &verb, (was_busy, before));
+        let mut right = self.model.ask(key, 0, now, &Request::Verb(verb));
+        self.note_a_grant(key, verb, (was_busy, before));
         let needs_room = is_full && self.model.is_busy(key, now);
         let overflow = self.table.overflow();
         if needs_room && overflow != Overflow::Evict {
@@ -65,18 +65,16 @@ impl Churn {
             self.model.keys.remove(&key);
             self.protected.remove(&key);
             self.lost[1] += 1;
-            right = match (overflow, &verb) {
-                (Overflow::Deny, Verb::Acquire(n)) => Answer::Outcome(Err(Denied::no_room(*n))),
-                (Overflow::Deny, Verb::TakeUpTo(_)) => {
-                    Answer::Took(SameGrant(Granted::new(0, now)))
-                }
-                (Overflow::Deny, Verb::Charge(_)) => Answer::Charged(Charged::new(0, now)),
+            right = match (overflow, verb) {
+                (Overflow::Deny, Verb::Take(n)) => Said(Denied::no_room(n).into()),
+                (Overflow::Deny, Verb::TakeUpTo(_)) => Said(Granted::new(0, now).into()),
+                (Overflow::Deny, Verb::Charge(_)) => Said(Charged::new(0, now).into()),
                 _ => right,
             };
         }
-        let said = ask_at(&self.table.key(&key).at(now), verb);
+        let said = ask_at(&self.table.key(&key).at(now), Request::Verb(verb));
         let of = self.model.algorithm_of(key);
-        assert_eq!(said, right, "{asked} of {key} by {of}, {overflow:?}");
+        assert_eq!(said, right, "{verb:?} of {key} by {of}, {overflow:?}");
         if needs_room && overflow == Overflow::Evict {
             self.find_the_evicted(&busy);
             self.newcomers.insert(key);
@@ -100,7 +98,7 @@ impl Churn {
     }
 
     /// Records a grant. A key is protected from its second grant on, as long as it is in the table.
-    fn note_a_grant(&mut self, key: u64, verb: &Verb, (was_busy, before): (bool, Option<u64>)) {
+    fn note_a_grant(&mut self, key: u64, verb: Verb, (was_busy, before): (bool, Option<u64>)) {
         if matches!(verb, Verb::Available | Verb::Refund(_)) || self.word(key) == before {
             return;
         }

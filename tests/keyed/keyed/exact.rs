@@ -5,7 +5,8 @@
 use tollgate::algorithm::{Debt, GiveBack, Settings};
 use tollgate::error::LimiterError;
 
-use crate::support::model::{Answer, Model, Of, SameGrant, Verb, ask_at, ask_now};
+use crate::support::model::{Model, Of, Request, Said, ask_at, ask_now};
+use crate::support::verbs::{Answer, Verb};
 use crate::support::*;
 
 /// So few keys that none lacks room.
@@ -88,7 +89,7 @@ impl Run {
         }
     }
 
-    fn verb(&mut self, key: u64, plan: usize, now: Tick) -> Verb {
+    fn request(&mut self, key: u64, plan: usize, now: Tick) -> Request {
         use tollgate::algorithm::Algorithm;
         let own = self.model.own.get(&key).map(|(own, _)| own);
         let burst = own.unwrap_or(&self.model.plans[plan]).available(0, now);
@@ -101,8 +102,8 @@ impl Run {
             4 | 5 => 1 + random.below(burst),
             _ => 1,
         };
-        match random.below(32) {
-            0..=11 => Verb::Acquire(n),
+        Request::Verb(match random.below(32) {
+            0..=11 => Verb::Take(n),
             12..=14 => Verb::TakeUpTo(n),
             15 | 16 => Verb::Available,
             17 => Verb::IsIdle,
@@ -111,7 +112,7 @@ impl Run {
             21..=24 => match self.kept.iter().position(|(whose, ..)| *whose == key) {
                 Some(place) => {
                     let (_, granted, of) = self.kept.swap_remove(place);
-                    Verb::Undo(granted, of)
+                    return Request::Undo(granted, of);
                 }
                 None => Verb::Available,
             },
@@ -119,39 +120,45 @@ impl Run {
             26 | 27 => Verb::Charge(n.min(2 * burst)),
             28 if random.one_in(3) => Verb::Reset,
             // With many keys it is unknown whether this one is still in the table.
-            29 if random.one_in(3) && self.keys == FEW => Verb::Forget,
+            29 if random.one_in(3) && self.keys == FEW => return Request::Forget,
             // The tests of bans cover a ban in another plan or under another quota.
             30 if random.one_in(3) && !self.changing => {
                 let until = (self.now + random.below(2 * self.period)) - self.period / 4;
-                Verb::Ban(tick(until))
+                return Request::Ban(tick(until));
             }
-            _ => Verb::Acquire(1),
-        }
+            31 => {
+                let every = Verb::every(n);
+                every[random.below(every.len() as u64) as usize].0
+            }
+            _ => Verb::Take(1),
+        })
     }
 
     /// Makes a request for a key in one of the possible ways, and compares the answers.
     fn ask(&mut self) {
         let (key, now) = (self.key(), self.tick());
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
-        let verb = self.verb(key, plan, now);
+        let request = self.request(key, plan, now);
         let (held, is) = (self.model.keys.get(&key), self.model.of(key, plan).0);
         if held.is_some_and(|(of, _, is_banned)| *is_banned && *of != is) {
             self.model.keys.remove(&key);
             assert!(self.table.key(&key).remove());
         }
-        let right = self.model.ask(key, plan, now, &verb);
-        let asked = format!("{verb:?}");
+        let right = self.model.ask(key, plan, now, &request);
+        let asked = format!("{request:?}");
         self.table.clock().set(now);
         let (table, of_plan) = (&self.table, self.table.key(&key).with_plan(plan));
-        let outcome = |outcome: Result<Granted, Denied>| Answer::Outcome(outcome.map(SameGrant));
+        let outcome = |outcome: Result<Granted, Denied>| Said(outcome.into());
         let way = self.random.below(8);
-        let said = match (&verb, way, plan) {
-            (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, *n)),
-            (Verb::Acquire(n), 1, 0) => outcome(table.key(&key).at(now).try_acquire_n(*n)),
-            (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(*n)),
-            (Verb::Acquire(1), 3, 0) => outcome(table.try_acquire(&key)),
-            (Verb::Acquire(1), 4, 0) => outcome(table.key(&key).at(now).try_acquire()),
-            (Verb::Acquire(1), 5, _) => {
+        let said = match (&request, way, plan) {
+            (Request::Verb(Verb::Take(n)), 0, 0) => outcome(table.try_acquire_n(&key, *n)),
+            (Request::Verb(Verb::Take(n)), 1, 0) => {
+                outcome(table.key(&key).at(now).try_acquire_n(*n))
+            }
+            (Request::Verb(Verb::Take(n)), 2, _) => outcome(of_plan.try_acquire_n(*n)),
+            (Request::Verb(Verb::Take(1)), 3, 0) => outcome(table.try_acquire(&key)),
+            (Request::Verb(Verb::Take(1)), 4, 0) => outcome(table.key(&key).at(now).try_acquire()),
+            (Request::Verb(Verb::Take(1)), 5, _) => {
                 let mut said = [Err(Denied::busy(1))];
                 assert_eq!(
                     table.try_acquire_batch_at(plan, &[key], &mut said, now),
@@ -160,26 +167,31 @@ impl Run {
                 let [said] = said;
                 outcome(said)
             }
-            (Verb::Forget, 0..=3, _) => Answer::Yes(table.key(&key).remove()),
+            (Request::Forget, 0..=3, _) => Said(table.key(&key).remove().into()),
             // A reset without a clock may move an idle key to this plan.
-            (Verb::Reset, _, _) if self.model.plans.len() > 1 => ask_at(&of_plan.at(now), verb),
-            (Verb::Forget, ..) | (_, 6, _) => ask_now(&of_plan, verb),
-            _ => ask_at(&of_plan.at(now), verb),
+            (Request::Verb(Verb::Reset), _, _) if self.model.plans.len() > 1 => {
+                ask_at(&of_plan.at(now), request)
+            }
+            (Request::Forget, ..) | (_, 6, _) => ask_now(&of_plan, request),
+            _ => ask_at(&of_plan.at(now), request),
         };
         let plans = &self.model.plans;
         assert_eq!(said, right, "{asked} {key} {now:?} {plans:?}");
         let there = (self.table.len(), self.model.keys.len());
-        assert!(self.keys == MANY || there.0 == there.1, "{there:?}");
-        match said {
-            Answer::Outcome(Ok(SameGrant(granted))) | Answer::Took(SameGrant(granted)) => {
+        assert!(
+            self.keys == MANY || there.0 == there.1,
+            "{there:?} after {asked} {plans:?}"
+        );
+        match said.0 {
+            Answer::Granted(granted) => {
                 self.seen[0] += 1;
                 self.kept.truncate(63);
                 let place = self.random.below(1 + self.kept.len() as u64) as usize;
                 let granted = (key, granted, self.model.of(key, plan));
                 self.kept.insert(place, granted);
             }
-            Answer::Outcome(Err(_)) => self.seen[1] += 1,
-            Answer::Back(1..) => self.seen[2] += 1,
+            Answer::Denied(_) => self.seen[1] += 1,
+            Answer::Returned(1..) => self.seen[2] += 1,
             _ => {}
         }
     }
@@ -362,7 +374,7 @@ where
         macro_rules! said {
             ($limiter:expr) => {{
                 let at = $limiter.key(&key).at(now);
-                let outcome = at.try_acquire_n(n).map(SameGrant);
+                let outcome = Said(at.try_acquire_n(n).into());
                 (outcome, at.charge(n / 4), at.refund(n / 3), at.available())
             }};
         }

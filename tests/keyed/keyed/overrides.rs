@@ -5,7 +5,7 @@
 use tollgate::error::{LimiterError, QuotaError};
 use tollgate::keyed::SeededHasher;
 
-use crate::support::model::SameGrant;
+use crate::support::model::Said;
 use crate::support::*;
 
 fn of_bucket(quota: &str, overrides: usize) -> Keyed<TokenBucket, ManualClock> {
@@ -364,8 +364,8 @@ fn a_key_may_have_an_algorithm_of_another_kind() {
         assert_eq!(limiter.key(&7_u64).at(now).set_override(*other), Ok(()));
         let alone = table(*other);
         for n in [1, 2, 0, 3, 1, 1, 9] {
-            let said = limiter.key(&7_u64).at(now).try_acquire_n(n).map(SameGrant);
-            let right = alone.key(&7_u64).at(now).try_acquire_n(n).map(SameGrant);
+            let said = Said(limiter.key(&7_u64).at(now).try_acquire_n(n).into());
+            let right = Said(alone.key(&7_u64).at(now).try_acquire_n(n).into());
             assert_eq!(said, right, "{one} {other}");
         }
         assert_eq!(limiter.key(&7_u64).override_algorithm(), Some(*other));

@@ -13,10 +13,13 @@ mod random;
 mod tables;
 #[path = "../../support/threads.rs"]
 mod threads;
+#[path = "../../support/verbs.rs"]
+pub(crate) mod verbs;
 #[path = "../../support/deadline.rs"]
 mod waits;
 
 pub(crate) mod histories;
+#[path = "../../support/hooks.rs"]
 pub(crate) mod hooks;
 pub(crate) mod model;
 

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
-use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack, Level};
+use tollgate::algorithm::GiveBack;
 use tollgate::keyed::Key;
-use tollgate::store::View;
+use tollgate::store::{AtomicWord, View, WordCell, WordStore};
 
+use super::verbs::*;
 use super::*;
 
 /// What decides on a key: a plan and its number of quota changes, or [`OWN`] and the override's
@@ -18,93 +19,55 @@ pub(crate) const OWN: usize = usize::MAX;
 
 /// A request for a key.
 #[derive(Debug)]
-pub(crate) enum Verb {
-    Acquire(u64),
-    TakeUpTo(u64),
-    Available,
-    IsIdle,
-    Level,
-    TimeUntil(u64),
-    /// A grant, and what granted it.
+pub(crate) enum Request {
+    Verb(Verb),
+    /// Undoes a grant, and says what granted it.
     Undo(Granted, Of),
-    Refund(u64),
-    Charge(u64),
     Ban(Tick),
-    Reset,
     Forget,
 }
 
-/// A grant, compared by all its contents.
+/// An answer. Grants are compared by all that they tell.
 #[derive(Debug)]
-pub(crate) struct SameGrant(pub(crate) Granted);
+pub(crate) struct Said(pub(crate) Answer);
 
-impl PartialEq for SameGrant {
+impl PartialEq for Said {
     fn eq(&self, other: &Self) -> bool {
-        let said = |Self(granted): &Self| {
+        let told = |granted: &Granted| {
             // A grant of zero permits has no mark.
             let mark = (granted.n() > 0).then_some(granted.mark());
             let counted = (granted.n(), granted.at(), mark);
             let left = (granted.remaining(), granted.reset_after());
             (counted, left, granted.due(), granted.delay())
         };
-        said(self) == said(other)
-    }
-}
-
-/// An answer.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Answer {
-    Outcome(Result<SameGrant, Denied>),
-    Took(SameGrant),
-    Number(u64),
-    Back(u64),
-    Charged(Charged),
-    Level(Level),
-    Wait(Option<Duration>),
-    Yes(bool),
-    Done,
-}
-
-/// The verbs of a key at a tick or by the clock.
-macro_rules! say {
-    ($view:expr, $verb:expr) => {
-        match $verb {
-            Verb::Acquire(n) => Answer::Outcome($view.try_acquire_n(n).map(SameGrant)),
-            Verb::TakeUpTo(n) => Answer::Took(SameGrant($view.take_up_to(n))),
-            Verb::Available => Answer::Number($view.available()),
-            Verb::Level => Answer::Level($view.level()),
-            Verb::TimeUntil(n) => Answer::Wait($view.time_until(n)),
-            Verb::Undo(granted, _) => Answer::Back($view.undo(granted)),
-            Verb::Refund(n) => Answer::Back($view.refund(n)),
-            Verb::Charge(n) => Answer::Charged($view.charge(n)),
-            Verb::Reset => {
-                $view.reset();
-                Answer::Done
-            }
-            other => unreachable!("{other:?}"),
+        match (&self.0, &other.0) {
+            (Answer::Granted(granted), Answer::Granted(other)) => told(granted) == told(other),
+            (answer, other) => answer == other,
         }
-    };
+    }
 }
 
 /// Makes a request for a table's key at this tick.
-pub(crate) fn ask_at<C, S>(view: &View<Key<&Keyed<AnyAlgorithm, C, S>>>, verb: Verb) -> Answer {
-    match verb {
-        Verb::IsIdle => Answer::Yes(view.is_idle()),
-        Verb::Ban(until) => {
+pub(crate) fn ask_at<C, S>(view: &View<Key<&Keyed<AnyAlgorithm, C, S>>>, request: Request) -> Said {
+    Said(match request {
+        Request::Verb(verb) => ask!(view, verb, &mut None),
+        Request::Undo(granted, _) => ask!(view, Verb::Undo, &mut Some(granted)),
+        Request::Ban(until) => {
             view.ban(until).expect("there is room");
             Answer::Done
         }
-        verb => say!(view, verb),
-    }
+        Request::Forget => unreachable!("a view does not forget"),
+    })
 }
 
 /// Makes a request for a table's key at its clock's tick.
-pub(crate) fn ask_now(key: &Key<&Keyed<AnyAlgorithm, ManualClock>>, verb: Verb) -> Answer {
-    match verb {
-        Verb::Forget => Answer::Yes(key.remove()),
-        Verb::IsIdle | Verb::Ban(_) => ask_at(&key.at(key.now()), verb),
-        verb => say!(key, verb),
-    }
+pub(crate) fn ask_now(key: &Key<&Keyed<AnyAlgorithm, ManualClock>>, request: Request) -> Said {
+    Said(match request {
+        Request::Verb(verb) => ask!(key, verb, &mut None),
+        Request::Undo(granted, _) => ask!(key, Verb::Undo, &mut Some(granted)),
+        Request::Forget => key.remove().into(),
+        request => return ask_at(&key.at(key.now()), request),
+    })
 }
 
 /// Returns the denial that a banned key gets in place of this one.
@@ -180,68 +143,60 @@ impl Model {
         }
     }
 
-    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: &Verb) -> Answer {
+    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, request: &Request) -> Said {
         let (plan, number) = self.of(key, plan);
         let algorithm = self.algorithm(key, plan);
         let first = (plan, algorithm.initial_word(now), false);
         let is_new = !self.keys.contains_key(&key);
         let (was, word, is_banned) = self.keys.get(&key).copied().unwrap_or(first);
-        if let Verb::Ban(until) = *verb {
+        if let Request::Ban(until) = *request {
             if until > now {
                 // Everything available at the end of the ban is taken.
                 let (word, _) = self.algorithm(key, was).take_up_to(word, until, u64::MAX);
                 self.keys.insert(key, (was, word, true));
             }
-            return Answer::Done;
+            return Said(Answer::Done);
         }
         let word = match was == plan {
             true => word,
             false => self.algorithm(key, was).carry_over(word, now, &algorithm),
         };
         let is_banned = is_banned && algorithm.available(word, now) == 0;
-        let (next, said) = match verb {
-            Verb::Forget => return Answer::Yes(self.keys.remove(&key).is_some()),
+        let (next, said) = match request {
+            Request::Ban(_) | Request::Forget => {
+                return Said(self.keys.remove(&key).is_some().into());
+            }
             // Resetting a fresh key changes nothing.
-            Verb::Reset if is_new => return Answer::Done,
-            Verb::Reset | Verb::Ban(_) => (0, Answer::Done),
-            Verb::Acquire(n) => match algorithm.step(word, now, *n) {
-                Ok((next, granted)) => (next, Answer::Outcome(Ok(SameGrant(granted)))),
-                Err(denied) if is_banned => (word, Answer::Outcome(Err(by_ban(denied)))),
-                Err(denied) => (word, Answer::Outcome(Err(denied))),
-            },
-            Verb::TakeUpTo(n) => {
-                let (next, granted) = algorithm.take_up_to(word, now, *n);
-                (next, Answer::Took(SameGrant(granted)))
+            Request::Verb(Verb::Reset) if is_new => return Said(Answer::Done),
+            Request::Undo(_, of) if *of != (plan, number) => (word, Answer::Returned(0)),
+            Request::Undo(..) | Request::Verb(Verb::Refund(_)) if is_banned => {
+                (word, Answer::Returned(0))
             }
-            Verb::Available => (word, Answer::Number(algorithm.available(word, now))),
-            Verb::IsIdle => (word, Answer::Yes(algorithm.is_idle(word, now))),
-            Verb::Level => (word, Answer::Level(algorithm.level(word, now))),
-            Verb::TimeUntil(n) => {
-                let due = algorithm.due(word, now, *n);
-                (word, Answer::Wait(due.map(|due| due.saturating_since(now))))
-            }
-            Verb::Undo(_, of) if *of != (plan, number) => (word, Answer::Back(0)),
-            Verb::Undo(..) | Verb::Refund(_) if is_banned => (word, Answer::Back(0)),
-            Verb::Undo(granted, _) => {
+            Request::Undo(granted, _) => {
                 let (next, n) = algorithm.undo(word, now, granted);
-                (next, Answer::Back(n))
+                (next, Answer::Returned(n))
             }
-            Verb::Refund(n) => {
-                let (next, n) = algorithm.refund(word, now, *n);
-                (next, Answer::Back(n))
-            }
-            Verb::Charge(n) => {
-                let (next, charged) = algorithm.charge(word, now, *n);
-                (next, Answer::Charged(charged))
+            Request::Verb(verb) => {
+                let cell = WordCell::new(word);
+                let at = WordStore::new(&algorithm, &cell).at(now);
+                let said = match ask!(at, *verb, &mut None) {
+                    Answer::Denied(denied) if is_banned => Answer::Denied(by_ban(denied)),
+                    said => said,
+                };
+                (cell.load(), said)
             }
         };
-        let grants = matches!(verb, Verb::Acquire(_) | Verb::TakeUpTo(_) | Verb::Reset);
-        // A request that would take permits starts a key with partial initial permits.
-        let begins = is_new && word != 0 && grants;
+        let grants = match request {
+            Request::Verb(verb) => matches!(verb.kind(), Kind::Takes | Kind::Resets),
+            _ => false,
+        };
+        // A request that would take permits, or is denied, starts a key with partial initial
+        // permits.
+        let begins = is_new && word != 0 && (grants || matches!(said, Answer::Denied(_)));
         if next != word || begins {
             self.keys.insert(key, (plan, next, is_banned && !grants));
         }
-        said
+        Said(said)
     }
 
     /// Returns whether the quota is valid for this plan. If so it becomes the current one.

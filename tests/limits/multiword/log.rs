@@ -2,18 +2,15 @@
 
 use super::{MUST_SEE, OPERATIONS, run};
 use crate::algorithm::counted::Counted;
-use crate::support::subject::{Subject, by, verbs_of_all};
+use crate::support::subject::{Subject, subject};
+use crate::support::verbs::*;
 use crate::support::*;
 
 /// The number of ticks that the log distinguishes, as documented: ticks have 63 bits.
 const TOLD: u128 = 1 << 63;
 
-impl Subject for SlidingLog<ManualClock> {
-    const LACKS: &'static [&'static str] =
-        &["undo", "refund", "charge", "level", "is_idle", "reset"];
-
-    verbs_of_all! {}
-}
+subject!([] SlidingLog<ManualClock>;
+    take_verbs forecast_verbs);
 
 /// Permits and a period.
 const LOGS: [(u64, u64); 18] = [

@@ -1,10 +1,9 @@
 //! Compares the window of slots with a model that remembers the permits taken in each slot.
 
-use tollgate::algorithm::Level;
-
 use super::{MUST_SEE, OPERATIONS, run};
 use crate::algorithm::counted::Counted;
-use crate::support::subject::{Subject, by, verbs_of_all, verbs_of_give_back};
+use crate::support::subject::{Subject, subject};
+use crate::support::verbs::*;
 use crate::support::*;
 
 /// Returns the width of a count and the number of distinguishable slots. The width is the largest
@@ -19,12 +18,8 @@ fn budget(slot: u64, slots: u64) -> (u32, u128) {
     (bits, told(bits))
 }
 
-impl Subject for SlottedWindow<ManualClock> {
-    const LACKS: &'static [&'static str] = &["is_idle", "reset"];
-
-    verbs_of_all! {}
-    verbs_of_give_back! {}
-}
+subject!([] SlottedWindow<ManualClock>;
+    take_verbs forecast_verbs gauge_verbs give_back_verbs debt_verbs);
 
 /// Permits, a slot's length and the number of slots. 0 permits stand for the largest number that
 /// fits.

@@ -3,6 +3,7 @@
 use crate::support::moment::any_moment;
 use crate::support::reference::{Reference, Span};
 use crate::support::subject::{AT, DOORS, Subject};
+use crate::support::verbs::{Answer, Verb};
 use crate::support::*;
 
 pub(crate) struct Run<'l, S, M: Reference> {
@@ -49,8 +50,21 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         Tick::from_nanos(self.now)
     }
 
-    fn door(&mut self) -> u64 {
-        self.random.below(DOORS)
+    /// Asks in one of the possible ways.
+    fn ask(&mut self, verb: Verb) -> Answer {
+        self.ask_with(&mut None, verb)
+    }
+
+    fn ask_with(&mut self, granted: &mut Option<Granted>, verb: Verb) -> Answer {
+        let door = self.random.below(DOORS);
+        self.limiter.ask(door, self.tick(), verb, granted)
+    }
+
+    /// Asks for permits at another tick.
+    fn take_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.limiter
+            .ask(AT, now, Verb::Take(n), &mut None)
+            .outcome()
     }
 
     fn any_count(&mut self) -> u64 {
@@ -70,31 +84,32 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     /// Calls a random verb that the limiter has, or makes a request.
     fn any_verb(&mut self) {
+        let every = Verb::every(0);
         let verb = match self.random.below(32) {
-            0..=11 => "acquire",
-            12..=14 => "take_up_to",
-            15..=17 => "undo",
-            18 | 19 => "refund",
-            20..=22 => "charge",
-            23 | 24 => "available",
-            25 => "level",
-            26..=28 => "time_until",
-            29 | 30 => "is_idle",
-            _ if self.random.one_in(4) => "reset",
-            _ => "acquire",
+            0..=11 => Verb::Take(0),
+            12..=14 => Verb::TakeUpTo(0),
+            15..=17 => Verb::Undo,
+            18 | 19 => Verb::Refund(0),
+            20..=22 => Verb::Charge(0),
+            23 | 24 => Verb::Available,
+            25 => Verb::Level,
+            26..=28 => Verb::TimeUntil(0),
+            29 | 30 => Verb::IsIdle,
+            _ => every[self.random.below(every.len() as u64) as usize].0,
         };
         match verb {
-            _ if S::LACKS.contains(&verb) => self.acquire_any(),
-            "take_up_to" => self.take_up_to(),
-            "undo" => self.undo(),
-            "refund" => self.refund(),
-            "charge" => self.charge_any(),
-            "available" => self.available(),
-            "level" => self.level(),
-            "time_until" => self.time_until(),
-            "is_idle" => self.is_idle(),
-            "reset" => self.reset(),
-            _ => self.acquire_any(),
+            _ if !S::has(verb) => self.acquire_any(),
+            Verb::Take(_) => self.acquire_any(),
+            Verb::TakeUpTo(_) => self.take_up_to(),
+            Verb::Check(_) => self.check_any(),
+            Verb::Undo => self.undo(),
+            Verb::Refund(_) => self.refund(),
+            Verb::Charge(_) => self.charge_any(),
+            Verb::Available => self.available(),
+            Verb::Level => self.level(),
+            Verb::TimeUntil(_) => self.time_until(),
+            Verb::IsIdle => self.is_idle(),
+            Verb::Reset => self.reset(),
         }
     }
 
@@ -127,8 +142,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn acquire(&mut self, n: u64) {
-        let door = self.door();
-        let answer = self.limiter.acquire(door, n, self.tick());
+        let answer = self.ask(Verb::Take(n)).outcome();
         self.seen.done("acquire");
         let limit = self.model.limit();
         if n > limit {
@@ -144,6 +158,24 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
                 self.granted(granted, Span::only(n));
             }
             Err(denied) => self.denied(n, denied),
+        }
+    }
+
+    /// Asks what a request would be answered.
+    fn check_any(&mut self) {
+        let (n, limit) = (self.any_count(), self.model.limit());
+        let answer = self.ask(Verb::Check(n));
+        self.seen.done("check");
+        match answer {
+            Answer::Denied(denied) if n > limit => {
+                self.right("the answer", denied, Denied::never(n, limit));
+            }
+            Answer::Denied(denied) => self.denied(n, denied),
+            answer => {
+                let wait = self.model.wait(self.now, n);
+                self.right("the answer", answer, Answer::Done);
+                self.check(n <= limit && wait.span.lo == 0, "the answer", n, wait);
+            }
         }
     }
 
@@ -196,17 +228,18 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         // A nanosecond earlier it is denied. At the due tick it is granted.
         let due = self.now + retry_after as u64;
         let [before, due] = [due - 1, due].map(Tick::from_nanos);
-        let early = self.limiter.acquire(AT, n, before);
+        let early = self.take_at(n, before);
         self.right("a grant a nanosecond before", early.is_ok(), false);
-        let then = self.limiter.time_until(AT, n, due);
-        self.right("the wait then", then, Some(Duration::ZERO));
+        let then = self.limiter.ask(AT, due, Verb::TimeUntil(n), &mut None);
+        self.right("the wait then", then, Answer::Wait(Some(Duration::ZERO)));
         self.seen.done("acquire before its time");
     }
 
     fn take_up_to(&mut self) {
-        let (door, n) = (self.door(), self.any_count());
+        let n = self.any_count();
         let right = self.model.available(self.now).upto(n);
-        let granted = self.limiter.take_up_to(door, n, self.tick());
+        let granted = self.ask(Verb::TakeUpTo(n)).outcome();
+        let granted = granted.expect("it is never denied");
         self.seen.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
@@ -228,8 +261,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             self.seen.note("can't be told");
             return;
         };
-        let door = self.door();
-        let back = self.limiter.undo(door, granted, self.tick());
+        let back = self.ask_with(&mut Some(granted), Verb::Undo).number();
         self.seen.done("undo");
         self.within("undone", back, right);
         self.seen.note(match back {
@@ -240,9 +272,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn refund(&mut self) {
-        let (door, n) = (self.door(), self.any_count());
+        let n = self.any_count();
         let right = self.model.refund(self.now, n);
-        let back = self.limiter.refund(door, n, self.tick());
+        let back = self.ask(Verb::Refund(n)).number();
         self.seen.done("refund");
         self.within("refunded", back, right);
         self.seen.note(if back < n {
@@ -269,8 +301,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let room = self.model.room(self.now);
         let knows = self.model.knows_debt(self.now, n);
         let counted_at = self.model.counted_at(self.now);
-        let door = self.door();
-        let charged = self.limiter.charge(door, n, self.tick());
+        let Answer::Charged(charged) = self.ask(Verb::Charge(n)) else {
+            unreachable!("the answer of a charge");
+        };
         self.seen.done("charge");
         self.right("at", charged.at().as_nanos(), counted_at);
         self.within("charged", charged.n(), room.upto(n));
@@ -307,13 +340,12 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         });
         let waits = !charged.clear_after().is_zero();
         self.check(owes == waits, "debt", charged, "both or neither");
-        let free = self.limiter.acquire(AT, 0, self.tick());
+        let free = self.take_at(0, self.tick());
         self.right("whether nothing is granted", free.is_ok(), !owes);
     }
 
     fn available(&mut self) {
-        let door = self.door();
-        let available = self.limiter.available(door, self.tick());
+        let available = self.ask(Verb::Available).number();
         self.seen.done("available");
         self.within("available", available, self.model.available(self.now));
     }
@@ -322,8 +354,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let Some(right) = self.model.level(self.now) else {
             return;
         };
-        let door = self.door();
-        let level = self.limiter.level(door, self.tick());
+        let Answer::Level(level) = self.ask(Verb::Level) else {
+            unreachable!("the answer of a level");
+        };
         self.seen.done("level");
         let cut = |permits: u128| u64::try_from(permits).unwrap_or(u64::MAX);
         self.right("the level", level.floor(), cut(right.floor()));
@@ -337,8 +370,10 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn time_until(&mut self) {
-        let (door, n) = (self.door(), self.any_count());
-        let answer = self.limiter.time_until(door, n, self.tick());
+        let n = self.any_count();
+        let Answer::Wait(answer) = self.ask(Verb::TimeUntil(n)) else {
+            unreachable!("the answer of a forecast");
+        };
         self.seen.done("time_until");
         if n > self.model.limit() {
             self.right("time_until", answer, None);
@@ -355,7 +390,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn is_idle(&mut self) {
-        let idle = self.limiter.is_idle(self.tick());
+        let idle = self.ask(Verb::IsIdle) == Answer::Is(true);
         self.seen.done("is_idle");
         let [may, must] = self.model.is_idle(self.now);
         self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
@@ -363,10 +398,10 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn reset(&mut self) {
-        if S::LACKS.contains(&"reset") {
+        if !S::has(Verb::Reset) {
             return;
         }
-        self.limiter.reset();
+        self.ask(Verb::Reset);
         self.seen.done("reset");
         self.model.reset();
         // A reset has returned all earlier grants.

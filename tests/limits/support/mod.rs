@@ -6,6 +6,8 @@ pub(crate) mod driver;
 pub(crate) mod edges;
 #[path = "../../support/forged.rs"]
 pub(crate) mod forged;
+#[path = "../../support/hooks.rs"]
+pub(crate) mod hooks;
 pub(crate) mod moment;
 #[path = "../../support/prelude.rs"]
 mod prelude;
@@ -17,6 +19,8 @@ pub(crate) mod seen;
 pub(crate) mod subject;
 #[path = "../../support/threads.rs"]
 pub(crate) mod threads;
+#[path = "../../support/verbs.rs"]
+pub(crate) mod verbs;
 
 pub(crate) use crate::deadline::deadline;
 pub(crate) use algorithms::algorithms;

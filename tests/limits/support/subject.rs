@@ -1,7 +1,8 @@
 //! The subject that is compared with a model: a limiter, its clock, and all the ways to ask it.
 
-use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack, Level};
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack};
 
+use crate::support::verbs::*;
 use crate::support::*;
 
 /// The traits of the algorithms in these tests: all of them.
@@ -10,36 +11,11 @@ impl<A: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug> Every for A {}
 
 /// A limiter on a manual clock, which is set to `now` for each call. A verb can be called in
 /// several equivalent ways, and `door` selects one.
-///
-/// The driver never calls verbs that are listed in `LACKS`.
 pub(crate) trait Subject: Debug {
-    /// The verbs that it does not have, by the driver's names.
-    const LACKS: &'static [&'static str];
-
+    /// Returns whether it has this verb, with any number.
+    fn has(verb: Verb) -> bool;
     fn set(&self, now: Tick);
-    fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied>;
-    fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted;
-    fn available(&self, door: u64, now: Tick) -> u64;
-    fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration>;
-
-    fn undo(&self, _door: u64, _granted: Granted, _now: Tick) -> u64 {
-        unreachable!("no undo")
-    }
-    fn refund(&self, _door: u64, _n: u64, _now: Tick) -> u64 {
-        unreachable!("no refund")
-    }
-    fn charge(&self, _door: u64, _n: u64, _now: Tick) -> Charged {
-        unreachable!("no charge")
-    }
-    fn level(&self, _door: u64, _now: Tick) -> Level {
-        unreachable!("no level")
-    }
-    fn is_idle(&self, _now: Tick) -> bool {
-        unreachable!("no is_idle")
-    }
-    fn reset(&self) {
-        unreachable!("no reset")
-    }
+    fn ask(&self, door: u64, now: Tick, verb: Verb, granted: &mut Option<Granted>) -> Answer;
 }
 
 /// The `door` that uses a view at a tick, which can differ from the clock's.
@@ -48,72 +24,32 @@ pub(crate) const AT: u64 = 2;
 /// The number of doors.
 pub(crate) const DOORS: u64 = 3;
 
-/// Calls the same verb on a limiter with its clock, or on its view.
-macro_rules! by {
-    ($limiter:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
-        match $door {
-            0 => $limiter.$verb($($argument),*),
-            _ => $limiter.at($now).$verb($($argument),*),
-        }
-    };
-}
-pub(crate) use by;
+/// Makes a limiter with these groups of verbs a subject: on its clock, or by its view.
+macro_rules! subject {
+    ([$($generic:tt)*] $limiter:ty; $($group:ident)+) => {
+        impl<$($generic)*> Subject for $limiter {
+            fn has(verb: Verb) -> bool {
+                let all = [$($group!(every! 0)),+].concat();
+                all.iter().any(|(other, _)| verb.is_like(other))
+            }
 
-/// The verbs that every limiter has.
-macro_rules! verbs_of_all {
-    () => {
-        fn set(&self, now: Tick) {
-            self.clock().set(now);
-        }
-        fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
-            match n {
-                1 => by!(self, door, now, try_acquire()),
-                _ => by!(self, door, now, try_acquire_n(n)),
+            fn set(&self, now: Tick) {
+                self.clock().set(now);
+            }
+
+            fn ask(&self, door: u64, now: Tick, verb: Verb, granted: &mut Option<Granted>) -> Answer {
+                let at = self.at(now);
+                match (door, verb) {
+                    (0, Verb::Take(1)) => self.try_acquire().into(),
+                    (0, verb) => ask!(self, verb, granted; $($group)+),
+                    (_, Verb::Take(1)) => at.try_acquire().into(),
+                    (_, verb) => ask!(at, verb, granted; $($group)+),
+                }
             }
         }
-        fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted {
-            by!(self, door, now, take_up_to(n))
-        }
-        fn available(&self, door: u64, now: Tick) -> u64 {
-            by!(self, door, now, available())
-        }
-        fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration> {
-            by!(self, door, now, time_until(n))
-        }
     };
 }
-pub(crate) use verbs_of_all;
+pub(crate) use subject;
 
-/// The verbs of those that take permits back.
-macro_rules! verbs_of_give_back {
-    () => {
-        fn undo(&self, door: u64, granted: Granted, now: Tick) -> u64 {
-            by!(self, door, now, undo(granted))
-        }
-        fn refund(&self, door: u64, n: u64, now: Tick) -> u64 {
-            by!(self, door, now, refund(n))
-        }
-        fn charge(&self, door: u64, n: u64, now: Tick) -> Charged {
-            by!(self, door, now, charge(n))
-        }
-        fn level(&self, door: u64, now: Tick) -> Level {
-            by!(self, door, now, level())
-        }
-    };
-}
-pub(crate) use verbs_of_give_back;
-
-impl<A: Every> Subject for Limiter<A, ManualClock> {
-    const LACKS: &'static [&'static str] = &[];
-
-    verbs_of_all! {}
-    verbs_of_give_back! {}
-
-    fn is_idle(&self, now: Tick) -> bool {
-        self.at(now).is_idle()
-    }
-
-    fn reset(&self) {
-        Limiter::reset(self);
-    }
-}
+subject!([A: Every] Limiter<A, ManualClock>;
+    take_verbs word_verbs forecast_verbs gauge_verbs give_back_verbs debt_verbs);

@@ -1,5 +1,6 @@
 //! One word at a standing tick, where every count must be exact.
 
+use crate::support::verbs::*;
 use crate::support::*;
 
 const THREADS: u64 = scaled(3, 4, 4);
@@ -55,11 +56,13 @@ fn each_algorithm_grants_exactly_what_is_available() {
         for algorithm in each(n) {
             let limiter = Limiter::unstarted(algorithm, NoClock);
             let granted = sum(0..THREADS, |id| {
-                let one = || u64::from(limiter.at(NOW).try_acquire().is_ok());
-                let two = || limiter.at(NOW).take_up_to(2).n();
-                (0..TURNS)
-                    .map(|_| if id % 2 == 0 { one() } else { two() })
-                    .sum()
+                let verbs = Verb::taking(1 + id % 2).into_iter().cycle();
+                let turns = verbs.skip(id as usize).take(TURNS as usize);
+                let granted = turns.map(|verb| match ask!(limiter.at(NOW), verb, &mut None) {
+                    Answer::Granted(granted) => granted.n(),
+                    _ => 0,
+                });
+                granted.sum()
             });
             assert_eq!(granted, n, "{algorithm}");
             let at = limiter.at(NOW);

@@ -4,6 +4,8 @@
 mod prelude;
 #[path = "../../support/threads.rs"]
 mod threads;
+#[path = "../../support/verbs.rs"]
+pub(crate) mod verbs;
 
 #[cfg(feature = "audit")]
 pub(crate) use tollgate_audit::{Audit, Bound, Bounded, Log};

@@ -1,40 +1,13 @@
 //! Finding the client's address does not allocate.
 
-#![allow(unsafe_code)] // A global allocator requires it. This one only counts.
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../../../tests/support/allocations.rs"]
+mod allocations;
 
 use http::HeaderName;
 use tollgate_http::AddressPrefix;
 
+use self::allocations::allocated;
 use crate::{ip, lines, trusting};
-
-thread_local! {
-    /// Allocations of this thread. Each test runs in its own thread.
-    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: Every call is passed on unchanged to the system's allocator. Counting only changes a
-// constant-initialized thread-local integer, which never allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + 1));
-        // SAFETY: The caller's promises about `layout` are the ones that `System` requires.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: `ptr` came from `System` with this `layout`, since this allocator gets all memory
-        // there.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn the_clients_address_is_found_without_allocating() {
@@ -69,7 +42,7 @@ fn the_clients_address_is_found_without_allocating() {
             lines(name, vec!["for=\"10.0.0\\.9\""; 10_000]),
         ];
         for headers in &requests {
-            let before = ALLOCATED.with(Cell::get);
+            let before = allocated();
             for peer in [
                 "10.0.0.1",
                 "::ffff:10.0.0.1",
@@ -79,7 +52,7 @@ fn the_clients_address_is_found_without_allocating() {
                 let client = addresses.of(ip(peer), headers);
                 let _ = AddressPrefix::default().network(client);
             }
-            assert_eq!(ALLOCATED.with(Cell::get) - before, 0, "{name}");
+            assert_eq!(allocated() - before, 0, "{name}");
         }
     }
 }

@@ -4,6 +4,7 @@ use tollgate::TryAcquire;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate_audit::Summary;
 
+use crate::support::verbs::*;
 use crate::support::*;
 
 /// The tick at which the clocks start.
@@ -75,39 +76,47 @@ impl Verbs<'_> {
             let begun = clock.now();
             let now = begun.as_nanos() + random.below(2 * skew + 1);
             let now = tick(now.saturating_sub(skew));
-            match (random.below(64), self.back) {
+            let choice = random.below(64);
+            let verb = match (choice, self.back) {
                 (0, _) if mix.rare.is_some_and(|rare| random.below(rare) == 0) => {
                     if let Some(reset) = self.reset {
                         reset();
                         log.reset(now).during(begun, clock.now());
                     }
+                    continue;
                 }
-                (1, Some(limiter)) if mix.charge => {
-                    let charged = limiter.charge_at(random.below(6), now);
-                    log.charged(&charged).during(begun, clock.now());
+                (1, Some(_)) if mix.charge => Verb::Charge(random.below(6)),
+                (2 | 3, Some(_)) if mix.back => Verb::Refund(random.below(3)),
+                (4..=19, _) => Verb::TakeUpTo(random.below(mix.most + 1)),
+                (20, _) => {
+                    let verbs = take_verbs!(every! random.below(mix.most));
+                    verbs[random.below(verbs.len() as u64) as usize].0
                 }
-                (2 | 3, Some(limiter)) if mix.back => {
-                    let n = limiter.refund_at(random.below(3), now);
-                    log.gave_back(now, n).during(begun, clock.now());
+                _ => Verb::Take(random.below(mix.most)),
+            };
+            let answer = match (self.back, verb) {
+                (_, Verb::Take(n)) if skew == 0 => limiter.try_acquire_n(n).into(),
+                (None, verb) => ask_at!(limiter, verb, &mut None, now; take_verbs),
+                (Some(back), verb) => {
+                    ask_at!(back, verb, &mut None, now; take_verbs give_back_verbs debt_verbs)
                 }
-                (4..=20, _) => {
-                    let granted = limiter.take_up_to_at(random.below(mix.most + 1), now);
+            };
+            match answer {
+                Answer::Charged(charged) => log.charged(&charged).during(begun, clock.now()),
+                Answer::Returned(n) => log.gave_back(now, n).during(begun, clock.now()),
+                Answer::Granted(granted) => {
+                    if let Verb::Take(n) = verb {
+                        assert_eq!(granted.n(), n);
+                    }
                     log.granted(&granted).during(begun, clock.now());
-                }
-                (choice, back) => {
-                    let n = random.below(mix.most);
-                    let granted = match skew {
-                        0 => limiter.try_acquire_n(n),
-                        _ => limiter.try_acquire_n_at(n, now),
-                    };
-                    let Ok(granted) = granted else { continue };
-                    assert_eq!(granted.n(), n);
-                    log.granted(&granted).during(begun, clock.now());
-                    if let (Some(limiter), 0, true) = (back, choice % 4, mix.back) {
+                    if let (Some(limiter), 21.., 0, true) =
+                        (self.back, choice, choice % 4, mix.back)
+                    {
                         let n = limiter.undo_at(granted, now);
                         log.gave_back(now, n).during(begun, clock.now());
                     }
                 }
+                _ => {}
             }
         }
         log

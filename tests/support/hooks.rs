@@ -1,15 +1,18 @@
 //! An algorithm and a key that call back into the test, which then counts, interrupts or panics.
 
+#![allow(dead_code, reason = "each binary uses some of these")]
+
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Rebase, Settings};
+use tollgate::algorithm::{Algorithm, ChangeQuota, Forecast, GiveBack, Rebase, Settings, Split};
 use tollgate::error::QuotaError;
 use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Step,
+    Look,
     IsIdle,
     CarryOver,
     Hash,
@@ -56,9 +59,9 @@ fn called(call: Call) {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Hooked(pub(crate) TokenBucket);
+pub(crate) struct Hooked<A = TokenBucket>(pub(crate) A);
 
-impl Algorithm for Hooked {
+impl<A: Algorithm> Algorithm for Hooked<A> {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         let done = self.0.step(word, now, n);
         called(Call::Step);
@@ -66,7 +69,9 @@ impl Algorithm for Hooked {
     }
 
     fn available(&self, word: u64, now: Tick) -> u64 {
-        self.0.available(word, now)
+        let available = self.0.available(word, now);
+        called(Call::Look);
+        available
     }
 
     fn is_idle(&self, word: u64, now: Tick) -> bool {
@@ -75,7 +80,7 @@ impl Algorithm for Hooked {
     }
 }
 
-impl GiveBack for Hooked {
+impl<A: GiveBack> GiveBack for Hooked<A> {
     fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
         let done = self.0.undo(word, now, granted);
         called(Call::Step);
@@ -89,7 +94,28 @@ impl GiveBack for Hooked {
     }
 }
 
-impl ChangeQuota for Hooked {
+impl<A: Forecast> Forecast for Hooked<A> {
+    fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick> {
+        self.0.due(word, now, n)
+    }
+}
+
+impl<A: Split> Split for Hooked<A> {
+    fn most_shards(&self) -> u64 {
+        self.0.most_shards()
+    }
+
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
+        let (shard, permit) = self.0.per_shard(shards)?;
+        Some((Self(shard), permit))
+    }
+
+    fn never_falls(&self) -> bool {
+        self.0.never_falls()
+    }
+}
+
+impl<A: ChangeQuota> ChangeQuota for Hooked<A> {
     fn quota(&self) -> Quota {
         self.0.quota()
     }
@@ -104,21 +130,21 @@ impl ChangeQuota for Hooked {
     }
 }
 
-impl Rebase for Hooked {
+impl<A: Rebase> Rebase for Hooked<A> {
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         self.0.rebase(word, from, to)
     }
 }
 
-impl Settings for Hooked {
-    const WORDS: usize = TokenBucket::WORDS;
+impl<A: Settings> Settings for Hooked<A> {
+    const WORDS: usize = A::WORDS;
 
     fn save(&self, write: &mut impl FnMut(u64)) {
         self.0.save(write);
     }
 
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        TokenBucket::restore(read).map(Self)
+        A::restore(read).map(Self)
     }
 }
 
