@@ -100,5 +100,7 @@ mod tests {
         assert_ne!(said, Some(Ok(0)), "the old word by the new algorithm");
         let said = request().overridden(at, late, &mut Acquire { n: 1 });
         assert!(!matches!(said, Some(Err(_))), "one is there: {said:?}");
+        let said = request().present(at, late.held(), &mut look());
+        assert_ne!(said, Some(Ok(0)), "likewise, found by a probe");
     }
 }
