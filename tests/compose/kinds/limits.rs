@@ -198,7 +198,11 @@ impl Members<ManualClock> for Limit<'_> {
         None
     }
 
-    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
+    fn grant_mut<'g>(
+        &self,
+        grants: &'g mut Option<Held>,
+        index: usize,
+    ) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(grants)
     }
 
