@@ -69,8 +69,4 @@ impl<C> Member<C> for Scripted<'_> {
         let _ = (self.at)(Step::GiveBack, now);
         held.granted.n()
     }
-
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        Charged::new(n, now)
-    }
 }
