@@ -1,7 +1,7 @@
 //! The types around [`Keyed`], a table of fixed size with a limit for each key: key views, hashers,
 //! concurrency limits and restore reports.
 
-// Rooms: `decide` uses `admit`, which uses `plans`, which uses `find` (tests/limits/layers.rs).
+// Parts: `decide` uses `admit`, which uses `plans`, which uses `find` (tests/limits/layers.rs).
 mod admit;
 mod decide;
 mod find;

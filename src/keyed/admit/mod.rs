@@ -1,4 +1,4 @@
-//! The room that admits: which keys enter the table, stay in it, and leave it.
+//! The part that admits: which keys enter the table, stay in it, and leave it.
 //!
 //! | method of [`Keys`] | for |
 //! |---|---|
@@ -6,10 +6,10 @@
 //! | `migrate_all` | the keys that a new key finds |
 //! | `set_quota`, `set_override`, `remove_override` | all keys after a change of an algorithm (`reach.rs`) |
 //! | `remove`, `stats`, `tracked`, `count_no_room`, `horizon`, `replace` | the table as a whole |
-//! | `table`, `plans` | the rooms that it owns, to read |
+//! | `table`, `plans` | the parts that it owns, to read |
 //!
 //! [`FirstToLeave`] orders keys by who is evicted first, for a table that is being restored.
-//! A [`Claim`] is opaque to the other rooms.
+//! A [`Claim`] is opaque to the other parts.
 
 mod choose;
 mod claim;
@@ -70,7 +70,7 @@ impl<A> Keys<A> {
         self
     }
 
-    /// The slots. Only this room makes and ends claims, evicts and removes keys.
+    /// The slots. Only this part makes and ends claims, evicts and removes keys.
     #[inline(always)]
     pub(crate) const fn table(&self) -> &Table {
         &self.table

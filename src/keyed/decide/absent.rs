@@ -29,7 +29,8 @@ pub(super) enum Absent<A, O: Op<A>> {
 }
 
 impl<A: Algorithm> Request<'_, A> {
-    /// Returns the algorithm that decides on the key when it is inserted.
+    /// Returns the algorithm in force for a key that is not in the table: its override, or its plan
+    /// in the newest version.
     #[inline(always)]
     pub(super) fn in_force(&self) -> AlgorithmId {
         self.keys.plans().in_force(self.plan, self.probe_seq.hash())

@@ -45,7 +45,7 @@ impl<A: Algorithm> Request<'_, A> {
         if self.keys.plans().version() != 0 {
             return None;
         }
-        let view = self.view(found.held(), AlgorithmId::new(self.plan, 0));
+        let view = self.current(found.held(), AlgorithmId::new(self.plan, 0));
         Some((found, op.run_fast(algorithm, view)?))
     }
 
@@ -97,7 +97,7 @@ impl<A: Algorithm> Request<'_, A> {
         if self.keys.plans().version() != version {
             return None;
         }
-        let view = self.view(found.held(), AlgorithmId::new(self.plan, version));
+        let view = self.current(found.held(), AlgorithmId::new(self.plan, version));
         let run = |algorithm: &A| op.run(algorithm, view);
         let step = self.keys.plans().with_plan(self.plan, version, run)?;
         self.in_place(found, step, op, || true)
@@ -105,11 +105,11 @@ impl<A: Algorithm> Request<'_, A> {
 
     /// Returns what an operation runs on: the word of a slot, which is of this algorithm.
     #[inline(always)]
-    pub(super) const fn view(&self, held: SlotState, of: AlgorithmId) -> Current {
+    pub(super) const fn current(&self, held: SlotState, of: AlgorithmId) -> Current {
         Current::new(held.word(), self.now).with_source(of.source())
     }
 
-    /// Ends an attempt on a slot that is not banned. A grant protects the key.
+    /// Ends an attempt on a slot that is not banned. An operation that takes protects the key.
     #[inline(always)]
     pub(super) fn in_place<O: Op<A>>(
         &self,

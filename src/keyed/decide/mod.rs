@@ -1,4 +1,4 @@
-//! The room that decides: runs an operation on a key's word, which is the state of the key's limit.
+//! The part that decides: runs an operation on a key's word, which is the state of the key's limit.
 //!
 //! [`Request`] is all that the table's methods see of it. A request makes one attempt after the
 //! other, each for one case, until an attempt has decided:
@@ -7,8 +7,7 @@
 //! |---|---|---|
 //! | `known` | is protected and in a primary bucket, under its original quota; almost always | `known.rs` |
 //! | `known_changed` | the same, after a quota was changed | |
-//! | `unprotected`, `overridden` | was granted one permit; has an override | `labels.rs` |
-//! | `inserted` | is new, and the table still fills up | |
+//! | `by_labels` | was granted once, has an override, or is new while the table fills | `labels.rs` |
 //! | `present` | has a slot, whatever it holds | `present.rs` |
 //! | `establish`, `insert` | is claimed; is new | `absent.rs` |
 //!

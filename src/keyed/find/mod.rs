@@ -1,7 +1,7 @@
-//! The room that finds: where a key may be, and what the slots there hold. It knows no algorithm,
-//! and uses no other room of the table.
+//! The part that finds: where a key may be, and what the slots there hold. It knows no algorithm,
+//! and uses no other part of the table.
 //!
-//! | type | the other rooms use it to |
+//! | type | the other parts use it to |
 //! |---|---|
 //! | [`ProbeSeq`] | name a key: its hash, its tag |
 //! | [`Table`] | load slots (`find`, `found`, `look`, `look_at_labels`), and change them (`claim`, `evict`, `establish`, `release`, `migrate`, `decide`) |
