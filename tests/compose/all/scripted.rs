@@ -20,6 +20,7 @@ pub(super) enum Step {
     Check,
     Take,
     GiveBack,
+    Count,
 }
 
 impl<'s> Scripted<'s> {
@@ -72,5 +73,9 @@ impl<C> Member<C> for Scripted<'_> {
 
     fn charge_to(&self, n: u64, now: Tick) -> Charged {
         Charged::new(n, now)
+    }
+
+    fn count(&self, _: bool, _: u64) {
+        let _ = (self.at)(Step::Count, Tick::ZERO);
     }
 }
