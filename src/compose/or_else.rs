@@ -1,3 +1,5 @@
+use core::mem;
+
 use super::held::Held;
 use super::member::Member;
 use super::members::{DebtMembers, one_member};
@@ -87,6 +89,17 @@ fn sooner(first: Denied, second: Denied) -> Denied {
     }
 }
 
+/// Calls a function when it is dropped: when a user's member panics. Otherwise it is forgotten, so
+/// that it costs nothing.
+struct OnPanic<T, F: FnMut() -> T>(F);
+
+impl<T, F: FnMut() -> T> Drop for OnPanic<T, F> {
+    #[cold]
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 impl<C, A: Member<C>, B: Member<C>> Member<C> for OrElse<A, B> {
     #[inline]
     fn clock(&self) -> Option<&C> {
@@ -130,7 +143,9 @@ impl<C, A: Member<C>, B: Member<C>> Member<C> for OrElse<A, B> {
         };
         match self.second.take(n, now) {
             Ok(held) => {
+                let undo = OnPanic(|| self.second.roll_back(held.again(), now));
                 self.first.count(false, n);
+                mem::forget(undo);
                 Ok(held.of_branch(true))
             }
             Err(second) => Err(sooner(first, second)),
