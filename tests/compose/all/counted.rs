@@ -201,7 +201,10 @@ fn choices_in_choices_count_each_limit_once() {
     let all = All::new(&choice).expect("a composition");
     let each = || {
         let limits = [&a, &b, &c, &d].map(|limit| numbers(limit.stats()));
-        let sides = [choice.limiter().first().stats(), choice.limiter().second().stats()];
+        let sides = [
+            choice.limiter().first().stats(),
+            choice.limiter().second().stats(),
+        ];
         (limits, sides.map(numbers), numbers(choice.stats()))
     };
     for n in 1..=4 {
