@@ -46,6 +46,8 @@ use crate::store::Place;
 ///   denial.
 /// - The second limit may grant a request while another request holds permits of the first limit
 ///   that it then rolls back.
+/// - If the second limit grants, a `Counted` first limit counts a denial. If both deny, each counts
+///   a denial. An attempt that lost a race counts too.
 #[derive(Debug, Clone, Copy)]
 pub struct OrElse<A, B> {
     first: A,
