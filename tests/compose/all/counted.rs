@@ -181,14 +181,17 @@ fn what_is_inside_a_counted_member_counts_too() {
     assert!(line.try_acquire_n(2).is_err());
     assert!(line.try_acquire_each([2, 0]).is_err());
     let on = line.with_timer(&clock);
-    let dropped = that_waits(on.acquire_n(2));
     let mut waits = that_waits(on.acquire_n(2));
     assert_eq!(each(), [[2, 3, 3, 2, 0]; 3]);
     drop(granted);
-    drop(dropped); // it was let in, and is neither granted nor denied
-    drop(ready(waits.as_mut()).expect("room"));
+    let granted = ready(waits.as_mut()).expect("room");
     assert_eq!(each(), [[3, 5, 3, 2, 0]; 3]);
+    let dropped = that_waits(on.acquire_n(2));
+    drop(granted);
+    assert_eq!(inside.limiter().limiter().inside(), 2, "it is let in");
+    drop(dropped); // neither granted nor denied
     assert_eq!(inside.limiter().limiter().inside(), 0);
+    assert_eq!(each(), [[3, 5, 3, 2, 0]; 3]);
 }
 
 /// A request that several choices deny is denied by each limit that it asked, once.
