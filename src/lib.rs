@@ -234,8 +234,8 @@ pub mod error {
 ///
 /// | name | what it counts | where |
 /// |---|---|---|
-/// | `granted`, `denied` | requests | [`Counted`] |
-/// | `permits`, `returned`, `charged` | permits granted, returned and charged | [`Counted`] |
+/// | `granted`, `denied` | requests | [`Counted`], [`Concurrency::counted`] |
+/// | `permits`, `returned`, `charged` | permits granted, returned and charged | the same |
 /// | `tracked`, `idle` | keys in the table, and those that are idle | `Keyed` |
 /// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that entered and left | `Keyed` |
 /// | `no_room` | requests of new keys for which the table had no slot | `Keyed` |
@@ -246,6 +246,7 @@ pub mod error {
 ///
 /// [`Counted`]: crate::Counted
 /// [`Concurrency`]: crate::Concurrency
+/// [`Concurrency::counted`]: crate::Concurrency::counted
 /// [`Leases`]: crate::Leases
 /// [`Line`]: crate::compose::Line
 #[cfg(feature = "std")]

@@ -236,7 +236,8 @@ cannot_undo!([A: Lend] crate::leases::limiter::Leases<A, C>, {});
 /// limiters of this crate are members themselves.
 ///
 /// A composition recognizes a limit that other compositions share by the place of this value. So
-/// share this value, for example by reference, and not the limiter in it.
+/// share this value, for example by reference, and not the limiter in it. To count it, wrap it in a
+/// `Counted`. A `Counted` inside it misses the denials that a composition finds before it takes.
 ///
 /// ```
 /// use tollgate::compose::{All, OwnLimiter};

@@ -193,8 +193,8 @@ pub trait Member<C> {
     }
 
     /// Takes `n` permits ahead of time, or none: the state changes as if they were taken at the
-    /// later tick `due`. Only [`ReserveMembers`](super::ReserveMembers) do this. The default
-    /// denies.
+    /// later tick `due`. A member that counts counts a grant here too. Only
+    /// [`ReserveMembers`](super::ReserveMembers) do this. The default denies.
     ///
     /// # Errors
     ///
@@ -230,7 +230,7 @@ pub trait Member<C> {
     }
 
     /// Counts an answer that [`take`](Self::take) did not count: that this member denied a request
-    /// for `n` permits, or, if `granted`, that a caller who waited in a [`Line`](super::Line)
+    /// for `n` permits, or, if `granted`, that a caller who waited in a `Line`
     /// entered it with this weight. The default counts nothing.
     #[inline]
     fn count(&self, granted: bool, n: u64) {

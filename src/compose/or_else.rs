@@ -1,3 +1,5 @@
+use core::mem;
+
 use super::held::Held;
 use super::member::Member;
 use super::members::{DebtMembers, one_member};
@@ -44,6 +46,8 @@ use crate::store::Place;
 ///   denial.
 /// - The second limit may grant a request while another request holds permits of the first limit
 ///   that it then rolls back.
+/// - If the second limit grants, a `Counted` first limit counts a denial. If both deny, each counts
+///   a denial. An attempt that lost a race counts too.
 #[derive(Debug, Clone, Copy)]
 pub struct OrElse<A, B> {
     first: A,
@@ -84,6 +88,17 @@ fn sooner(first: Denied, second: Denied) -> Denied {
     match rank(&first) <= rank(&second) {
         true => first,
         false => second,
+    }
+}
+
+/// Calls a function when it is dropped: when a user's member panics. Otherwise it is forgotten, so
+/// that it costs nothing.
+struct OnPanic<T, F: FnMut() -> T>(F);
+
+impl<T, F: FnMut() -> T> Drop for OnPanic<T, F> {
+    #[cold]
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 
@@ -130,7 +145,9 @@ impl<C, A: Member<C>, B: Member<C>> Member<C> for OrElse<A, B> {
         };
         match self.second.take(n, now) {
             Ok(held) => {
+                let undo = OnPanic(|| self.second.roll_back(held.again(), now));
                 self.first.count(false, n);
+                mem::forget(undo);
                 Ok(held.of_branch(true))
             }
             Err(second) => Err(sooner(first, second)),

@@ -14,7 +14,8 @@ use crate::store::Place;
 ///
 /// If the limit has the permits, a request takes them. If not, the request takes nothing from it,
 /// is granted anyway, and counts in [`would_deny`](Self::would_deny). A request that another member
-/// denies counts nothing, except after a lost race: then its permits count as granted and returned.
+/// denies counts nothing. But each attempt that lost a race counts: its permits as granted and
+/// returned, or the attempt as one that the limit would have denied.
 ///
 /// ```
 /// use tollgate::compose::{All, Shadow};
@@ -55,7 +56,8 @@ impl<M> Shadow<M> {
         self.limit.first().limiter()
     }
 
-    /// Returns how many granted requests this limit would have denied.
+    /// Returns how many granted requests this limit would have denied. An attempt that lost a race
+    /// counts like a request.
     #[must_use]
     pub fn would_deny(&self) -> u64 {
         self.stats().denied

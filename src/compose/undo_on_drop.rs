@@ -12,7 +12,8 @@ use crate::outcome::Settled;
 
 /// A grant that is undone when it is dropped before it is settled.
 ///
-/// [`AllGranted::undo_on_drop`] returns it.
+/// [`AllGranted::undo_on_drop`] returns it. A `SlidingLog` and `Leases` take nothing back: see
+/// [`AllGranted::undo`].
 ///
 /// ```
 /// use tollgate::compose::All;

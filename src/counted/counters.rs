@@ -6,8 +6,10 @@ use crate::striped::StripedCounters;
 /// The counts of a [`Counted`](super::Counted) limiter.
 ///
 /// Each call is a request, even one for 0 permits, and even a `take_up_to` that gets none (it is
-/// granted). So `granted + denied` is the number of requests. Each number is correct by itself, but
-/// while other threads decide, the numbers may be from different moments.
+/// granted). So `granted + denied` is the number of requests. A member of a composition counts the
+/// requests that it grants and those that it denies, and also each attempt that it granted and that
+/// lost a race. Each number is correct by itself, but while other threads decide, the numbers may
+/// be from different moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LimiterStats {
@@ -17,7 +19,7 @@ pub struct LimiterStats {
     pub permits: u64,
     /// Requests that were denied.
     pub denied: u64,
-    /// Permits that came back, including those of cancelled reservations.
+    /// Permits that came back, including those of cancelled reservations and of lost races.
     pub returned: u64,
     /// Permits that were charged.
     pub charged: u64,

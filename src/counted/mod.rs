@@ -45,7 +45,7 @@ use core::fmt;
 ///   `Counted::new(limiter).with_timer(timer)`.
 /// - To count the requests of a composition, count its members: each request takes from all of
 ///   them, and the one that denies counts the denial. What a lost race took and rolled back counts
-///   as granted and returned.
+///   as granted and returned. A limit that appears twice is counted by its first member.
 ///
 /// `S` is [`Counters`], or a reference to them in the key of a counted table.
 #[derive(Clone, Copy)]

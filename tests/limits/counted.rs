@@ -41,7 +41,7 @@ fn each_verb_counts_what_it_answers() {
     for _ in 0..5000 {
         let (n, now) = (random.below(24), clock.now());
         let mut this = LimiterStats::default();
-        match random.below(12) {
+        match random.below(14) {
             0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
             1 => this = of(limiter.try_acquire().as_ref()),
             2 => this = of(limiter.try_acquire_n_at(1, now).as_ref()),
@@ -52,6 +52,10 @@ fn each_verb_counts_what_it_answers() {
             7 => this.charged = limiter.charge(n).n(),
             8 => this.returned = limiter.refund_at(n, now),
             9 => this.charged = limiter.charge_at(n, now).n(),
+            10 => {
+                let rolled_back = granted.take().map(|it| limiter.roll_back_at(it, now));
+                this.returned = rolled_back.unwrap_or(0);
+            }
             _ => {
                 let outcome = limiter.try_acquire_n(n);
                 this = of(outcome.as_ref());

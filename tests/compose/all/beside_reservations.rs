@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use tollgate::compose::{BoxMember, Exempt, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{BoxMember, Closed, Exempt, OrElse, OwnLimiter, Shadow};
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
 use tollgate::{Adjustable, Keyed};
 use tollgate_audit::{Audit, Bounded, Log};
@@ -32,13 +32,16 @@ type OfOne = for<'l> fn(&'l Limiter<AnyAlgorithm, ManualClock>) -> Member<'l>;
 /// Calls `play` with each kind of limit, and the member that takes from it.
 fn with_each_limit(algorithm: AnyAlgorithm, play: &dyn Fn(&str, Waits<'_>, Member<'_>)) {
     let clock = ManualClock::at(tick(8_000_000_000));
-    let kinds: [(&str, OfOne); 5] = [
+    let kinds: [(&str, OfOne); 6] = [
         ("a limiter", |one| Box::new(one)),
         ("a limiter of the user's own", |one| {
             Box::new(OwnLimiter(one))
         }),
         ("a counted limiter", |one| Box::new(Counted::new(one))),
         ("the first of two", |one| Box::new(OrElse::new(one, Exempt))),
+        ("the second of two", |one| {
+            Box::new(OrElse::new(Closed, one))
+        }),
         ("a shadow", |one| Box::new(Shadow::new(one))),
     ];
     for (kind, member) in kinds {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate::compose::{Closed, OrElse, OwnLimiter, Shadow};
+use tollgate::compose::{Closed, Line, OrElse, OwnLimiter, Shadow};
 use tollgate::stats::LimiterStats;
 
 use super::scripted::{Scripted, Step};
@@ -158,6 +158,96 @@ fn a_concurrency_counts_the_grants_and_denials_of_a_composition() {
     assert!(all.try_acquire().expect("room").settle([1, 1]).is_ok());
     assert_eq!((stats(), inside.inside()), ([3, 4, 1, 1, 0], 0));
     assert_eq!(Concurrency::new(1).expect("a limit").stats(), None);
+}
+
+/// Each layer counts the same, also when a caller waited in line for room.
+#[test]
+fn what_is_inside_a_counted_member_counts_too() {
+    let clock = ManualClock::new();
+    let inside = Concurrency::new(2).expect("a limit").counted();
+    let inside = Counted::new(Counted::new(inside));
+    let all = All::new((&inside, bucket(9, &clock))).expect("a composition");
+    let granted = all.try_acquire_n(2).expect("room");
+    assert!(all.try_acquire().is_err());
+    assert_eq!(granted.undo(), 4);
+    let each = || {
+        let inner = inside.limiter();
+        let own = inner.limiter().stats().expect("it counts");
+        [inside.stats(), inner.stats(), own].map(numbers)
+    };
+    assert_eq!(each(), [[1, 2, 1, 2, 0]; 3]);
+    let granted = all.try_acquire().expect("room");
+    let line = Line::new(&all);
+    assert!(line.try_acquire_n(2).is_err());
+    assert!(line.try_acquire_each([2, 0]).is_err());
+    let on = line.with_timer(&clock);
+    let mut waits = that_waits(on.acquire_n(2));
+    assert_eq!(each(), [[2, 3, 3, 2, 0]; 3]);
+    drop(granted);
+    let granted = ready(waits.as_mut()).expect("room");
+    assert_eq!(each(), [[3, 5, 3, 2, 0]; 3]);
+    let dropped = that_waits(on.acquire_n(2));
+    drop(granted);
+    assert_eq!(inside.limiter().limiter().inside(), 2, "it is let in");
+    drop(dropped); // neither granted nor denied
+    assert_eq!(inside.limiter().limiter().inside(), 0);
+    assert_eq!(each(), [[3, 5, 3, 2, 0]; 3]);
+}
+
+/// A request that several choices deny is denied by each limit that it asked, once.
+#[test]
+fn choices_in_choices_count_each_limit_once() {
+    let (_, buckets) = rates([1, 2, 3, 4]);
+    let [a, b, c, d] = buckets.map(Counted::new);
+    let (left, right) = (OrElse::new(&a, &b), OrElse::new(&c, &d));
+    let choice = Counted::new(OrElse::new(Counted::new(left), Counted::new(right)));
+    let all = All::new(&choice).expect("a composition");
+    let each = || {
+        let limits = [&a, &b, &c, &d].map(|limit| numbers(limit.stats()));
+        let sides = [
+            choice.limiter().first().stats(),
+            choice.limiter().second().stats(),
+        ];
+        (limits, sides.map(numbers), numbers(choice.stats()))
+    };
+    for n in 1..=4 {
+        drop(all.try_acquire_n(n).expect("granted"));
+    }
+    let once = |n, denied| [1, n, denied, 0, 0];
+    let limits = [once(1, 3), once(2, 2), once(3, 1), once(4, 0)];
+    let sides = [[2, 3, 2, 0, 0], [2, 7, 0, 0, 0]];
+    assert_eq!(each(), (limits, sides, [4, 10, 0, 0, 0]));
+    assert!(all.try_acquire().is_err());
+    let limits = [once(1, 4), once(2, 3), once(3, 2), once(4, 1)];
+    let sides = [[2, 3, 3, 0, 0], [2, 7, 1, 0, 0]];
+    assert_eq!(each(), (limits, sides, [4, 10, 1, 0, 0]));
+}
+
+/// A limit on trial denies nothing, wherever it is. The others count around it.
+#[test]
+fn a_shadow_in_a_choice_and_in_a_counted_member_counts_once() {
+    let (_, [share, trial]) = rates([1, 2]);
+    let share = Counted::new(share);
+    let trial = Counted::new(Shadow::new(trial));
+    let all = All::new(OrElse::new(&share, &trial)).expect("a composition");
+    let granted = [(); 4].map(|()| all.try_acquire().expect("granted"));
+    let each = || [share.stats(), trial.stats(), trial.limiter().stats()].map(numbers);
+    assert_eq!(each(), [[1, 1, 3, 0, 0], [3, 3, 0, 0, 0], [2, 2, 1, 0, 0]]);
+    let back = granted.map(|granted| granted.undo());
+    assert_eq!(back, [1, 1, 1, 0]);
+    assert_eq!(each(), [[1, 1, 3, 1, 0], [3, 3, 0, 2, 0], [2, 2, 1, 2, 0]]);
+}
+
+/// A limit that appears twice is asked through its first member.
+#[test]
+fn a_limit_that_appears_twice_is_counted_by_its_first_member() {
+    let rate = bucket(5, &ManualClock::new());
+    let [first, second] = [&rate; 2].map(Counted::new);
+    let all = All::new((&first, &second)).expect("a composition");
+    drop(all.try_acquire_n(2).expect("4 of 5"));
+    assert_eq!(all.try_acquire().expect_err("denied").member(), Some(0));
+    let actual = [first.stats(), second.stats()].map(numbers);
+    assert_eq!(actual, [[1, 4, 1, 0, 0], [0; 5]]);
 }
 
 #[test]

@@ -287,6 +287,33 @@ fn a_reservation_that_loses_a_race_leaves_nothing_taken_and_looks_again() {
     assert_eq!(late(answer), secs(5));
 }
 
+/// Each lost race counts as granted and returned, and the denial after the third one once.
+#[test]
+fn a_counted_member_counts_a_reservation_that_loses_races() {
+    let other = |c: &Other<'_>, is_undone: bool| {
+        if !is_undone {
+            assert_eq!(c.charge(2).n(), 2);
+        }
+    };
+    for races in 0..=3 {
+        let (counts, ..) = race(races, [0, 1, 2], other, |all, _| {
+            let limits = all.inner().map(Counted::new);
+            let all = All::new(limits.each_ref()).expect("three limits");
+            assert_eq!(all.reserve(1).is_ok(), races < 3);
+            limits.map(|limit| {
+                let stats = limit.stats();
+                [stats.granted, stats.permits, stats.denied, stats.returned]
+            })
+        });
+        let (lost, granted) = (races as u64, u64::from(races < 3));
+        let [before, last] = [
+            [lost + granted, lost + granted, 0, lost],
+            [granted, granted, 1 - granted, 0],
+        ];
+        assert_eq!(counts, [before, before, last], "{races}");
+    }
+}
+
 /// What a reservation took as of a later tick is given back only if no other caller took since.
 #[test]
 fn a_reservation_that_loses_a_race_gives_back_what_it_took_last() {

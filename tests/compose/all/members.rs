@@ -1,6 +1,6 @@
 //! Limits made of other limits, as members of a composition.
 
-use tollgate::compose::{BoxMember, Closed, Exempt, Named, OrElse};
+use tollgate::compose::{BoxMember, Closed, Exempt, Named, OrElse, Shadow};
 use tollgate::error::ComposeError;
 
 use super::{Bucket, per_second as bucket, rates, settled};
@@ -108,6 +108,40 @@ fn a_concurrency_inside_is_left_only_by_its_own_grants() {
     assert_eq!((inside.inside(), pool.available()), (1, 4));
     drop(first);
     assert_eq!((inside.inside(), pool.available()), (0, 4));
+
+    // The common pool is one too.
+    let all = All::new(OrElse::new(&pool, &inside)).expect("a composition");
+    drop(all.try_acquire_n(4).expect("the pool"));
+    let second = all.try_acquire().expect("room");
+    assert_eq!((inside.inside(), pool.available()), (1, 0));
+    drop(second);
+    assert_eq!(inside.inside(), 0);
+}
+
+/// A choice with a log on either side can't undo, whichever side grants, nor can a log on trial.
+#[test]
+fn a_choice_with_a_limit_that_cannot_undo_is_taken_from_last() {
+    let clock = ManualClock::new();
+    let log = || {
+        let log = SlidingLog::with_clock(Quota::per_hour(3), clock.clone());
+        log.expect("a quota")
+    };
+    let (one, other, rate) = (log(), log(), bucket(5, &clock));
+    let members: [BoxMember<'_, ManualClock>; 3] = [
+        Box::new(OrElse::new(&one, &rate)),
+        Box::new(OrElse::new(&rate, &one)),
+        Box::new(Shadow::new(&one)),
+    ];
+    for member in members {
+        let error = All::new((&other, member)).expect_err("two that can't undo");
+        assert_eq!(
+            error,
+            ComposeError::SecondWithoutUndo {
+                member: 1,
+                other: 0
+            }
+        );
+    }
 }
 
 #[test]
@@ -127,6 +161,17 @@ fn the_same_limit_beside_it_is_taken_from_twice() {
     assert_eq!((share.available(), pool.available()), (0, 6));
     drop(all.try_acquire_each([4, 2, 0, 0]).expect("granted"));
     assert_eq!((share.available(), pool.available()), (0, 0));
+}
+
+/// The trial does not speak for the limit.
+#[test]
+fn the_same_limit_beside_its_shadow_is_taken_from_twice_and_denies() {
+    let rate = bucket(5, &ManualClock::new());
+    let trial = Shadow::new(&rate);
+    let all = All::new((&trial, &rate)).expect("a composition");
+    drop(all.try_acquire().expect("granted"));
+    assert_eq!((rate.available(), trial.stats().permits), (3, 1));
+    assert_eq!(all.try_acquire_n(4).expect_err("3 left").member(), Some(1));
 }
 
 #[test]

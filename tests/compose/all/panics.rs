@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use tollgate::compose::{BoxMember, Exempt, Member, Members};
+use tollgate::compose::{BoxMember, Exempt, Member, Members, OrElse, Shadow};
 
 use super::scripted::{Scripted, Step};
 use super::{Bucket, algorithm, bucket};
@@ -132,6 +132,33 @@ fn a_member_that_panics_when_it_gives_back_stops_no_other() {
     assert_eq!((rate.available(), room.inside()), (5, 0));
     assert!(catch_unwind(AssertUnwindSafe(|| drop(many.try_acquire()))).is_err());
     assert_eq!((rate.available(), room.inside()), (5, 0));
+}
+
+/// A share counts that it denied when the common pool has granted.
+#[test]
+fn a_share_that_panics_when_it_counts_leaves_nothing_taken() {
+    let clock = ManualClock::new();
+    let [rate, pool] = [5, 5].map(|n| bucket(n, &clock));
+    let room = Concurrency::new(3).expect("a limit");
+    let panics = |step, now| {
+        assert!(step != Step::Count, "a member's own panic");
+        denies(step, now)
+    };
+    let share = Scripted::new(&panics);
+    let choice = || OrElse::new(share.member(), &pool);
+    let requests: [&dyn Fn(); 5] = [
+        &|| request((&rate, choice())),
+        &|| request((&room, Shadow::new(choice()))),
+        &|| request((&rate, OrElse::new(choice(), &rate))),
+        &|| request((&room, OrElse::new(share.member(), choice()))),
+        &|| request((&rate, [Exempt; 7], (&room, boxed(choice())))),
+    ];
+    for (number, request) in requests.into_iter().enumerate() {
+        let outcome = catch_unwind(AssertUnwindSafe(request));
+        assert!(outcome.is_err(), "{number}");
+        let actual = (rate.available(), pool.available(), room.inside());
+        assert_eq!(actual, (5, 5, 0), "{number}");
+    }
 }
 
 /// A clock that panics when it is read this many times.

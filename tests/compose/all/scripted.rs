@@ -20,6 +20,7 @@ pub(super) enum Step {
     Check,
     Take,
     GiveBack,
+    Count,
 }
 
 impl<'s> Scripted<'s> {
@@ -68,5 +69,9 @@ impl<C> Member<C> for Scripted<'_> {
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         let _ = (self.at)(Step::GiveBack, now);
         held.granted.n()
+    }
+
+    fn count(&self, _: bool, _: u64) {
+        let _ = (self.at)(Step::Count, Tick::ZERO);
     }
 }

@@ -1,8 +1,8 @@
 //! Callers that wait in line for a limited time.
 
-use tollgate::compose::AllDenied;
+use tollgate::compose::{AllDenied, Line};
 
-use super::{Grant, Tested, is_permanent};
+use super::{Grant, Tested, is_permanent, rate};
 use crate::support::*;
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
@@ -179,4 +179,39 @@ fn a_timer_of_another_clock_ends_a_time_too() {
     assert!(is_busy(&answer), "{answer:?}");
     drop(outside);
     tested.assert_empty();
+}
+
+/// A caller whose time is over has asked a last time, and that denial counts.
+#[test]
+fn a_counted_member_counts_a_caller_whose_time_is_over_once() {
+    deadline("a thread in line", || {
+        let clock = ManualClock::new();
+        let inside = Concurrency::new(1).expect("a limit").counted();
+        let all = All::new((rate(Quota::per_second(5), &clock), &inside)).expect("two limits");
+        let line = Line::new(&all);
+        let denied = || inside.stats().expect("it counts").denied;
+        let before = line.try_acquire().expect("room");
+        let on = line.with_timer(&clock);
+        let mut first = that_waits(on.acquire_timeout(1, TWO_SECONDS));
+        clock.set(tick(2 * SECOND));
+        assert!(ready(first.as_mut()).is_err());
+        assert_eq!(denied(), 1);
+        let first = |_| {
+            assert!(
+                line.blocking_acquire_timeout(1, TWO_SECONDS / 1000)
+                    .is_err()
+            )
+        };
+        on_threads_while(0..1, first, |ended| {
+            if line.waiting() == 1 {
+                clock.set(tick(3 * SECOND));
+            }
+            std::thread::yield_now();
+            ended < 1
+        });
+        assert_eq!(denied(), 2);
+        drop(before);
+        let granted = inside.stats().map(|stats| stats.granted);
+        assert_eq!((granted, inside.inside()), (Some(1), 0));
+    });
 }
