@@ -121,9 +121,9 @@ pub enum LimiterError {
         /// The most overrides that a table can have.
         max: usize,
     },
-    /// A key can't have an algorithm of its own: the table was made without overrides.
+    /// A key can't have an override: the table was made without any.
     NoOverrides,
-    /// All overrides are in use: no further key can have an algorithm of its own.
+    /// All overrides are in use: no further key can have one.
     OverridesInUse {
         /// The number of overrides that the table was made with.
         max: usize,
@@ -229,11 +229,11 @@ impl fmt::Display for LimiterError {
             ),
             Self::NoOverrides => write!(
                 f,
-                "{field} are 0: for keys with algorithms of their own, make the table with_overrides"
+                "{field} are 0: to override a key's quota, make the table with_overrides"
             ),
             Self::OverridesInUse { max } => write!(
                 f,
-                "{field} are all in use: at most {max} keys of this table can have algorithms of their own"
+                "{field} are all in use: at most {max} keys of this table can have one"
             ),
             Self::OutcomesLength { keys, outcomes } => {
                 write!(

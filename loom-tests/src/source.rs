@@ -37,7 +37,7 @@ impl Source {
     }
 }
 
-const TRANSITIONS: Source = Source(&["keyed/table/transitions.rs"]);
+const TRANSITIONS: Source = Source(&["keyed/find/table/transitions.rs"]);
 
 /// The exchange that releases a slot of a table.
 pub fn release() -> Operation {
@@ -51,12 +51,17 @@ pub fn migrate() -> Operation {
 
 /// The exchange of a first attempt.
 pub fn decision() -> Operation {
-    Source(&["keyed/table/mod.rs"]).site("compare_exchange(self.slot, old, new")
+    TRANSITIONS.site("compare_exchange(self.slot, old, new")
+}
+
+/// The fence of a change of a quota or an override, before it reaches the keys of a table.
+pub fn change_of_table() -> Operation {
+    Source(&["keyed/admit/reach.rs"]).site("fence(Ordering::SeqCst)")
 }
 
 /// The load of the tick from which a new key counts.
 pub fn horizon() -> Operation {
-    Source(&["keyed/insert.rs"]).site("let horizon = self.horizon.load")
+    Source(&["keyed/admit/claim.rs"]).site("self.horizon()")
 }
 
 /// The exchange of a version and a word by a decision.

@@ -94,6 +94,7 @@ impl TokenBucket {
     }
 }
 
+// The methods of `Algorithm` call those of its pace.
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
 settings!(TokenBucket, 7, "token-bucket"; pace; quota = NO_QUOTA);

@@ -132,8 +132,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # }
     /// ```
     pub fn member(&self, member: usize) -> Option<GrantInfo> {
-        let step = self.all.order.step_of(member)?;
-        let held = self.all.members.grant(&self.grants, step)?;
+        let position = self.all.order.position_of(member)?;
+        let held = self.all.members.grant(&self.grants, position)?;
         Some(held.granted.info())
     }
 
@@ -146,7 +146,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     fn each_remaining(&self) -> impl Iterator<Item = (usize, u64)> {
         let members = &self.all.members;
         (0..self.all.members()).filter_map(|member| {
-            let held = members.grant(&self.grants, self.all.order.step_of(member)?)?;
+            let held = members.grant(&self.grants, self.all.order.position_of(member)?)?;
             let remaining = members.with(member, |member| member.remaining(held))?;
             Some((member, remaining))
         })
@@ -206,16 +206,16 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
     /// # }
     /// ```
     pub fn leave(&mut self) {
-        for step in 0..self.all.order.len() {
-            let slot = self.all.members.slot(&mut self.grants, step);
+        for position in 0..self.all.order.len() {
+            let grant = self.all.members.grant_mut(&mut self.grants, position);
             // Taken first: if a waker panics, the holder has left.
-            let Some(held) = slot.and_then(Option::take) else {
+            let Some(held) = grant.and_then(Option::take) else {
                 continue;
             };
             let leave = |member: &dyn Member<C>| member.leave(&held);
-            if self.all.members.with(self.all.order.get(step), leave) != Some(true) {
-                if let Some(slot) = self.all.members.slot(&mut self.grants, step) {
-                    *slot = Some(held);
+            if self.all.members.with(self.all.order.get(position), leave) != Some(true) {
+                if let Some(grant) = self.all.members.grant_mut(&mut self.grants, position) {
+                    *grant = Some(held);
                 }
             }
         }
@@ -225,7 +225,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 /// Ends the use of all grants, beginning with one member. If a member or a waker panics, dropping
 /// it continues with the next member.
 struct LeaveFrom<'g, M: Members<C>, C> {
-    step: usize,
+    position: usize,
     all: &'g All<M, C>,
     grants: &'g M::Grants,
 }
@@ -233,12 +233,12 @@ struct LeaveFrom<'g, M: Members<C>, C> {
 impl<M: Members<C>, C> LeaveFrom<'_, M, C> {
     #[inline(always)]
     fn run(&mut self) {
-        while self.step < self.all.order.len() {
-            let step = self.step;
-            self.step += 1;
-            if let Some(held) = self.all.members.grant(self.grants, step) {
+        while self.position < self.all.order.len() {
+            let position = self.position;
+            self.position += 1;
+            if let Some(held) = self.all.members.grant(self.grants, position) {
                 let leave = |member: &dyn Member<C>| member.leave(held);
-                self.all.members.with(self.all.order.get(step), leave);
+                self.all.members.with(self.all.order.get(position), leave);
             }
         }
     }
@@ -352,9 +352,9 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
         let costs = self.all.checked(costs.as_ref())?;
         let mut sum = Settled::charged(0);
         let all = &*self.all;
-        for (step, member) in all.order.limits().enumerate() {
-            let slot = all.members.slot(&mut self.grants, step);
-            let Some(held) = slot.and_then(Option::take) else {
+        for (position, member) in all.order.limits().enumerate() {
+            let grant = all.members.grant_mut(&mut self.grants, position);
+            let Some(held) = grant.and_then(Option::take) else {
                 continue;
             };
             let actual = all.order.sum(member, |member| cost_of(costs, member));
@@ -374,7 +374,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> Drop for AllGranted<R, M, C
             return;
         }
         let mut leave = LeaveFrom {
-            step: 0,
+            position: 0,
             all: &*self.all,
             grants: &self.grants,
         };

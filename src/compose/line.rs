@@ -267,7 +267,7 @@ impl<R: Deref<Target = All<M, C>> + Clone, M: Members<C>, C: Clock> Line<R> {
             self.all.look(cost, now)?;
             return Err(AllDenied::Line);
         }
-        let grants = self.all.take_in_rounds(cost, now, |_| self.all.now())?;
+        let grants = self.all.take_uncounted(cost, now, |_| self.all.now())?;
         Ok(AllGranted::new(self.all.clone(), grants))
     }
 

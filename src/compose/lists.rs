@@ -70,7 +70,7 @@ macro_rules! tuple {
             }
 
             #[inline(always)]
-            fn slot<'g>(
+            fn grant_mut<'g>(
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
@@ -79,7 +79,7 @@ macro_rules! tuple {
                 $(
                     let count = self.$field.count();
                     if index < count {
-                        return self.$field.slot(&mut grants.$field, index);
+                        return self.$field.grant_mut(&mut grants.$field, index);
                     }
                     index -= count;
                 )+
@@ -141,13 +141,13 @@ macro_rules! list {
             }
 
             #[inline(always)]
-            fn slot<'g>(
+            fn grant_mut<'g>(
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,
             ) -> Option<&'g mut Option<Held>> {
                 let (place, inner) = find(self, index)?;
-                self.get(place)?.slot(grants.get_mut(place)?, inner)
+                self.get(place)?.grant_mut(grants.get_mut(place)?, inner)
             }
 
             #[inline(always)]

@@ -117,7 +117,7 @@ pub trait Member<C> {
         true
     }
 
-    /// Returns what [`take`](Self::take) would answer. It writes nothing.
+    /// Returns what [`take`](Self::take) would answer. It takes nothing.
     ///
     /// # Errors
     ///

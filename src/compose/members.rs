@@ -116,9 +116,13 @@ pub trait Members<C> {
 
     /// Returns where a grant is stored, by a number below that of the members. Which member's grant
     /// is where, the composition decides. `None` if there is no such place.
-    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>>;
+    fn grant_mut<'g>(
+        &self,
+        grants: &'g mut Self::Grants,
+        index: usize,
+    ) -> Option<&'g mut Option<Held>>;
 
-    /// Returns the same place as [`slot`](Self::slot), to read it.
+    /// Returns the same place as [`grant_mut`](Self::grant_mut), to read it.
     fn grant<'g>(&self, grants: &'g Self::Grants, index: usize) -> Option<&'g Held>;
 }
 
@@ -184,12 +188,12 @@ macro_rules! through_members {
         }
 
         #[inline(always)]
-        fn slot<'g>(
+        fn grant_mut<'g>(
             &$self,
             grants: &'g mut M::Grants,
             index: usize,
         ) -> Option<&'g mut Option<$crate::compose::Held>> {
-            $members.slot(grants, index)
+            $members.grant_mut(grants, index)
         }
 
         #[inline(always)]
@@ -240,7 +244,7 @@ macro_rules! one_member {
             }
 
             #[inline(always)]
-            fn slot<'g>(
+            fn grant_mut<'g>(
                 &self,
                 grants: &'g mut Self::Grants,
                 index: usize,

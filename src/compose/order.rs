@@ -162,15 +162,17 @@ impl Order {
         self.members as usize
     }
 
-    /// Returns the member that this step takes from.
+    /// Returns the member that this position takes from.
     #[inline(always)]
-    pub(super) fn get(&self, step: usize) -> usize {
-        self.list.get(step).map_or(0, |member| usize::from(*member))
+    pub(super) fn get(&self, position: usize) -> usize {
+        self.list
+            .get(position)
+            .map_or(0, |member| usize::from(*member))
     }
 
-    /// Returns the step that takes from this member. `None` if another one with a lower number is
-    /// the same limit.
-    pub(super) fn step_of(&self, member: usize) -> Option<usize> {
+    /// Returns the position that takes from this member. `None` if another one with a lower number
+    /// is the same limit.
+    pub(super) fn position_of(&self, member: usize) -> Option<usize> {
         self.limits().position(|other| other == member)
     }
 

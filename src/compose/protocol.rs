@@ -20,27 +20,28 @@ pub(super) trait Cost: Fn(usize) -> u64 + Copy {}
 
 impl<F: Fn(usize) -> u64 + Copy> Cost for F {}
 
-/// Reads the clock again, but not below this tick.
+/// Reads the clock again after a request that began at this tick.
 pub(super) trait Later: Fn(Tick) -> Tick + Copy {}
 
 impl<F: Fn(Tick) -> Tick + Copy> Later for F {}
 
-/// Runs a block for each step below a bound. Where the compiler knows the bound, it knows each step
-/// too, and with it the member. A loop does not always become this.
+/// Runs a block for each position below a bound. Where the compiler knows the bound, it knows each
+/// position too, and with it the member. A loop does not always become this.
 macro_rules! unrolled {
-    ($bound:expr, |$step:ident| $block:block) => {
-        unrolled!(@ $bound, |$step| $block; 0 1 2 3 4 5 6 7)
+    ($bound:expr, |$position:ident| $block:block) => {
+        unrolled!(@ $bound, |$position| $block; 0 1 2 3 4 5 6 7)
     };
-    (@ $bound:expr, |$step:ident| $block:block; $($number:literal)*) => {{
+    (@ $bound:expr, |$position:ident| $block:block; $($number:literal)*) => {{
         let bound = $bound;
         $(if $number < bound {
-            let $step = $number;
+            let $position = $number;
             $block
         })*
     }};
 }
 
-/// Returns whether a request's steps are unrolled. Each step has code for each kind of member.
+/// Returns whether a request's positions are unrolled. Each position has code for each kind of
+/// member.
 const fn unrolls<M: Members<C>, C>() -> bool {
     matches!(M::COUNT, Some(count @ ..=8) if M::KINDS.saturating_mul(count) <= 16)
 }
@@ -80,7 +81,7 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        match self.take_in_rounds(cost, now, later) {
+        match self.take_uncounted(cost, now, later) {
             Ok(grants) => Ok(grants),
             denied => self.counted(denied),
         }
@@ -110,15 +111,15 @@ impl<M: Members<C>, C> All<M, C> {
         reason = "an answer that is passed on whole would have to be in memory, and so would its parts"
     )]
     #[inline(always)]
-    pub(super) fn take_in_rounds(
+    pub(super) fn take_uncounted(
         &self,
         cost: impl Cost,
         now: Tick,
         later: impl Later,
     ) -> Result<M::Grants, AllDenied> {
-        // Without optimization too, a long tuple must not get this code for each step and kind.
+        // Without optimization too, a long tuple must not get this code for each position and kind.
         let unrolls = const { unrolls::<M, C>() };
-        // A limit that appears twice has one step.
+        // A limit that appears twice has one position.
         if !unrolls || M::COUNT != Some(self.order.len()) {
             return Ok(self.take_out_of_line(cost, now, later)?);
         }
@@ -127,17 +128,17 @@ impl<M: Members<C>, C> All<M, C> {
             self.look_before(cost, now)?;
         }
         let mut grants = self.members.no_grants();
-        unrolled!(M::COUNT.unwrap_or(0), |step| {
-            let member = self.order.get(step);
+        unrolled!(M::COUNT.unwrap_or(0), |position| {
+            let member = self.order.get(position);
             let n = cost(member);
             let undo = Undo::new(self, &mut grants, now, Why::LostRace);
-            let taken = match self.members.slot(undo.grants, step) {
-                Some(slot) => {
+            let taken = match self.members.grant_mut(undo.grants, position) {
+                Some(grant) => {
                     let take = Take {
                         n,
                         now,
                         member,
-                        slot,
+                        grant,
                     };
                     self.members.visit(member, TakeFast(take))
                 }
@@ -146,11 +147,11 @@ impl<M: Members<C>, C> All<M, C> {
             mem::forget(undo);
             match taken {
                 Some(Some(Ok(()))) => {}
-                Some(Some(Err(denied))) if step == 0 => return Err(denied),
+                Some(Some(Err(denied))) if position == 0 => return Err(denied),
                 unfinished => {
                     let is_lost = matches!(unfinished, Some(Some(Err(_))));
                     let grants = self.moved(&mut grants);
-                    return Ok(self.go_on(step, is_lost, grants, cost, now, later)?);
+                    return Ok(self.go_on(position, is_lost, grants, cost, now, later)?);
                 }
             }
         });
@@ -172,9 +173,9 @@ impl<M: Members<C>, C> All<M, C> {
         self.go_on(0, false, self.members.no_grants(), cost, now, later)
     }
 
-    /// Takes from the members from this step on, unless the member of this step denies. If one
-    /// does, another caller was faster: gives back what was taken and starts over, for [`ROUNDS`]
-    /// rounds in all.
+    /// Takes from the members from this position on, unless the member of this position denies. If
+    /// one does, another caller was faster: gives back what was taken and starts over, for
+    /// [`ROUNDS`] rounds in all.
     #[inline(never)]
     fn go_on(
         &self,
@@ -194,20 +195,20 @@ impl<M: Members<C>, C> All<M, C> {
             if lost.is_none() {
                 return Ok(grants);
             }
-            now = self.give_back_later(&mut grants, now, later);
+            now = self.give_back_round(&mut grants, now, later);
             self.look(cost, now)?;
             lost = self.take_from(0, &mut grants, cost, now)?;
         }
         match lost {
             None => Ok(grants),
             Some(LostRace(denied)) => {
-                self.give_back_later(&mut grants, now, later);
+                self.give_back_round(&mut grants, now, later);
                 Err(denied)
             }
         }
     }
 
-    /// Takes from the members from this step on.
+    /// Takes from the members from this position on.
     fn take_from(
         &self,
         first: usize,
@@ -216,16 +217,16 @@ impl<M: Members<C>, C> All<M, C> {
         now: Tick,
     ) -> Result<Option<LostRace>, AllDenied> {
         let undo = Undo::new(self, grants, now, Why::LostRace);
-        for step in first..self.order.len() {
-            let member = self.order.get(step);
+        for position in first..self.order.len() {
+            let member = self.order.get(position);
             let n = self.sums(cost)(member);
-            let taken = match self.members.slot(undo.grants, step) {
-                Some(slot) => {
+            let taken = match self.members.grant_mut(undo.grants, position) {
+                Some(grant) => {
                     let take = Take {
                         n,
                         now,
                         member,
-                        slot,
+                        grant,
                     };
                     self.members.visit(member, take)
                 }
@@ -238,7 +239,7 @@ impl<M: Members<C>, C> All<M, C> {
                 None => AllDenied::of(member, None, Denied::busy(n)),
             };
             mem::forget(undo);
-            return match step {
+            return match position {
                 0 => Err(denied),
                 _ => Ok(Some(LostRace(denied))),
             };
@@ -248,7 +249,7 @@ impl<M: Members<C>, C> All<M, C> {
     }
 
     /// Reads the clock again, and gives back what the round took.
-    fn give_back_later(&self, grants: &mut M::Grants, now: Tick, later: impl Later) -> Tick {
+    fn give_back_round(&self, grants: &mut M::Grants, now: Tick, later: impl Later) -> Tick {
         let mut undo = Undo::new(self, grants, now, Why::LostRace);
         undo.now = later(now).max(now);
         let undoes = !inject_fault!(ForgetsToUndo); // FAULT
@@ -265,9 +266,9 @@ impl<M: Members<C>, C> All<M, C> {
     #[inline(always)]
     fn moved(&self, grants: &mut M::Grants) -> M::Grants {
         let mut moved = self.members.no_grants();
-        unrolled!(M::COUNT.unwrap_or(0), |step| {
-            let from = self.members.slot(grants, step);
-            if let (Some(from), Some(to)) = (from, self.members.slot(&mut moved, step)) {
+        unrolled!(M::COUNT.unwrap_or(0), |position| {
+            let from = self.members.grant_mut(grants, position);
+            if let (Some(from), Some(to)) = (from, self.members.grant_mut(&mut moved, position)) {
                 *to = from.take();
             }
         });
@@ -283,8 +284,8 @@ impl<M: Members<C>, C> All<M, C> {
     /// Looks at all members, and returns the longest denial.
     pub(super) fn look(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
         let mut denial = Denial::none();
-        for step in 0..self.order.len() {
-            denial.add(self.look_at(step, self.sums(cost), now));
+        for position in 0..self.order.len() {
+            denial.add(self.look_at(position, self.sums(cost), now));
         }
         denial.longest_of_all()
     }
@@ -294,20 +295,25 @@ impl<M: Members<C>, C> All<M, C> {
     #[inline(always)]
     fn look_before(&self, cost: impl Cost, now: Tick) -> Result<(), AllDenied> {
         let mut denial = Denial::none();
-        unrolled!(M::COUNT.unwrap_or(0), |step| {
-            if step > 0 {
-                denial.add(self.look_at(step, cost, now));
+        unrolled!(M::COUNT.unwrap_or(0), |position| {
+            if position > 0 {
+                denial.add(self.look_at(position, cost, now));
             }
         });
-        if denial.is_one {
+        if denial.is_any {
             denial.add(self.look_at(0, cost, now));
         }
         denial.longest_of_all()
     }
 
     #[inline(always)]
-    fn look_at(&self, step: usize, cost: impl Cost, now: Tick) -> Option<Result<(), AllDenied>> {
-        let member = self.order.get(step);
+    fn look_at(
+        &self,
+        position: usize,
+        cost: impl Cost,
+        now: Tick,
+    ) -> Option<Result<(), AllDenied>> {
+        let member = self.order.get(position);
         let n = cost(member);
         self.members.visit(member, Check { n, now, member })
     }

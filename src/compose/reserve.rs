@@ -306,7 +306,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         due: Tick,
         now: Tick,
     ) -> Result<(), AllDenied> {
-        for (step, member) in self.order.limits().enumerate() {
+        for (position, member) in self.order.limits().enumerate() {
             let n = self.order.sum(member, cost);
             let take = TakeAsOf {
                 n,
@@ -314,11 +314,11 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
                 now,
                 member,
             };
-            let Some(slot) = self.members.slot(grants, step) else {
+            let Some(grant) = self.members.grant_mut(grants, position) else {
                 return Err(AllDenied::of(member, None, Denied::busy(n)));
             };
             if let Some(taken) = self.members.visit(member, take) {
-                *slot = Some(taken?);
+                *grant = Some(taken?);
             }
         }
         Ok(())

@@ -53,9 +53,9 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllReserved<R, M, C> {
     /// Returns the grant, to use, settle or undo it when it is due. Before that, give the permits
     /// back with [`cancel`](Self::cancel).
     pub fn into_granted(mut self) -> AllGranted<R, M, C> {
-        for step in 0..self.all.order.len() {
-            let slot = self.all.members.slot(&mut self.grants, step);
-            if let Some(held) = slot.and_then(Option::as_mut) {
+        for position in 0..self.all.order.len() {
+            let grant = self.all.members.grant_mut(&mut self.grants, position);
+            if let Some(held) = grant.and_then(Option::as_mut) {
                 held.granted = held.granted.again().with_mark_after();
             }
         }

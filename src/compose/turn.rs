@@ -132,7 +132,7 @@ fn take_beside<M: Members<C>, C: Clock>(
     });
     let members = &all.members;
     let beside = all.with_members(Beside { members, inside });
-    beside.take_in_rounds(cost, now, |_| all.now())
+    beside.take_uncounted(cost, now, |_| all.now())
 }
 
 /// Sleeps until the clock shows this tick. If the timer wakes early, sleeps again. If the timer

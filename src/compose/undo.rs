@@ -30,9 +30,12 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
     pub(super) fn run(&mut self) -> u64 {
         let (all, now, why) = (self.all, self.now, self.why);
         let mut back: u64 = 0;
-        for step in (0..all.order.len()).rev() {
-            let (member, slot) = (all.order.get(step), all.members.slot(self.grants, step));
-            if let Some(held) = slot.and_then(Option::take) {
+        for position in (0..all.order.len()).rev() {
+            let (member, grant) = (
+                all.order.get(position),
+                all.members.grant_mut(self.grants, position),
+            );
+            if let Some(held) = grant.and_then(Option::take) {
                 let n = all.members.with(member, |member| match why {
                     Why::Undone => member.give_back(held, now),
                     Why::LostRace => member.roll_back(held, now),

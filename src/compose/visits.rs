@@ -29,7 +29,7 @@ impl<C> Visitor<C> for Check {
 // No `Option`: where the denial is not read, its parts are not computed, not even to tell whether
 // there is one.
 pub(super) struct Denial {
-    pub(super) is_one: bool,
+    pub(super) is_any: bool,
     longest: AllDenied,
 }
 
@@ -37,7 +37,7 @@ impl Denial {
     #[inline(always)]
     pub(super) const fn none() -> Self {
         Self {
-            is_one: false,
+            is_any: false,
             longest: AllDenied::Line,
         }
     }
@@ -45,17 +45,17 @@ impl Denial {
     #[inline(always)]
     pub(super) fn add(&mut self, looked: Option<Result<(), AllDenied>>) {
         if let Some(Err(denied)) = looked {
-            self.longest = match self.is_one {
+            self.longest = match self.is_any {
                 true => self.longest.longer(denied),
                 false => denied,
             };
-            self.is_one = true;
+            self.is_any = true;
         }
     }
 
     #[inline(always)]
     pub(super) const fn longest_of_all(self) -> Result<(), AllDenied> {
-        match self.is_one {
+        match self.is_any {
             true => Err(self.longest),
             false => Ok(()),
         }
@@ -67,18 +67,18 @@ pub(super) struct Take<'g> {
     pub(super) n: u64,
     pub(super) now: Tick,
     pub(super) member: usize,
-    pub(super) slot: &'g mut Option<Held>,
+    pub(super) grant: &'g mut Option<Held>,
 }
 
 impl<C> Visitor<C> for Take<'_> {
     type Output = Result<(), AllDenied>;
 
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
-        let taken = match member.take_fast(self.n, self.now, self.slot) {
+        let taken = match member.take_fast(self.n, self.now, self.grant) {
             Some(taken) => taken,
             None => member
                 .take(self.n, self.now)
-                .map(|held| *self.slot = Some(held)),
+                .map(|held| *self.grant = Some(held)),
         };
         taken.map_err(|denied| AllDenied::of(self.member, name, denied))
     }
@@ -93,7 +93,7 @@ impl<C> Visitor<C> for TakeFast<'_> {
     #[inline(always)]
     fn visit<M: Member<C> + ?Sized>(self, member: &M, name: Option<&'static str>) -> Self::Output {
         let take = self.0;
-        match member.take_fast(take.n, take.now, take.slot)? {
+        match member.take_fast(take.n, take.now, take.grant)? {
             Ok(()) => Some(Ok(())),
             Err(denied) => Some(Err(AllDenied::of(take.member, name, denied))),
         }

@@ -10,7 +10,6 @@ use ::core::marker::PhantomData;
 use ::core::ops::Deref;
 use std::sync::Arc;
 
-use super::core::{Core, Request};
 use super::hasher::{KeyHasher, SeededHasher};
 use super::limiter::Keyed;
 use super::overflow::Overflow;
@@ -20,7 +19,6 @@ use crate::clock::{NoClock, Tick};
 use crate::concurrency::limiter::checked;
 use crate::limiter_error::LimiterError;
 use crate::outcome::Denied;
-use crate::store::operations::{Acquire, Refund};
 use crate::sync::{Ordering, fence, inject_fault};
 
 /// Limits how many callers are inside at once for each key, such as a tenant or an address.
@@ -187,8 +185,8 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         key: &K,
         n: u64,
     ) -> Result<KeyedGuard<&Self, S>, Denied> {
-        let inside = self.enter(self.table.hasher.hash_key(key), n)?;
-        Ok(KeyedGuard::new(self, inside))
+        let hash = self.table.hasher.hash_key(key);
+        KeyedGuard::enter(self, hash, n)
     }
 
     /// Enters like [`try_enter_n`](Self::try_enter_n). The guard keeps the limiter alive, and can
@@ -216,8 +214,8 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
         key: &K,
         n: u64,
     ) -> Result<KeyedGuard<Arc<Self>, S>, Denied> {
-        let inside = self.enter(self.table.hasher.hash_key(key), n)?;
-        Ok(KeyedGuard::new(Arc::clone(self), inside))
+        let hash = self.table.hasher.hash_key(key);
+        KeyedGuard::enter(Arc::clone(self), hash, n)
     }
 
     /// Returns the total weight inside for this key.
@@ -229,38 +227,21 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
 }
 
 impl<S> KeyedConcurrency<S> {
+    /// Takes a weight of `n` for the key with this hash.
     #[inline(always)]
-    pub(super) fn enter(&self, hash: u64, n: u64) -> Result<Inside, Denied> {
-        let core = &self.table.core;
-        core.apply(request(core, hash), Acquire { n })?;
+    pub(super) fn enter(&self, hash: u64, n: u64) -> Result<(), Denied> {
+        self.table.key_of(hash).at(Tick::ZERO).try_acquire_n(n)?;
         // ORDERING: Acquire. It pairs with the fence in `leave`, since decisions in place are
         // Relaxed. The exchange of the slot read what the last caller that left wrote there, or a
         // later exchange, so this caller sees what that one did inside.
         // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Acquire);
-        Ok(Inside { hash, n })
+        Ok(())
     }
-}
 
-fn request(core: &Core<Places>, hash: u64) -> Request {
-    Request {
-        probe_seq: core.fetch(hash),
-        plan: 0,
-        now: Tick::ZERO,
-    }
-}
-
-/// A weight that is inside, and the hash of its key.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Inside {
-    pub(super) hash: u64,
-    pub(super) n: u64,
-}
-
-impl Inside {
+    /// Gives a weight of `n` back, which the caller has.
     #[inline]
-    pub(super) fn leave(self, core: &Core<Places>) {
-        let Self { hash, n } = self;
+    pub(super) fn leave(&self, hash: u64, n: u64) {
         if n == 0 {
             return;
         }
@@ -269,7 +250,7 @@ impl Inside {
         // Model: keyed_concurrency::an_entering_thread_sees_earlier_writes
         fence(Ordering::Release);
         // The key is in the table: it has this guard, so it is not idle.
-        let Ok(_) = core.apply(request(core, hash), Refund { n });
+        self.table.key_of(hash).at(Tick::ZERO).refund(n);
     }
 }
 
@@ -300,30 +281,35 @@ impl Inside {
 #[must_use = "dropping the guard leaves the limiter"]
 pub struct KeyedGuard<R: Deref<Target = KeyedConcurrency<S>>, S = SeededHasher> {
     limiter: R,
-    inside: Inside,
+    /// The hash of the key.
+    hash: u64,
+    n: u64,
     hasher: PhantomData<fn() -> S>,
 }
 
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> KeyedGuard<R, S> {
-    const fn new(limiter: R, inside: Inside) -> Self {
-        Self {
+    #[inline(always)]
+    fn enter(limiter: R, hash: u64, n: u64) -> Result<Self, Denied> {
+        limiter.enter(hash, n)?;
+        Ok(Self {
             limiter,
-            inside,
+            hash,
+            n,
             hasher: PhantomData,
-        }
+        })
     }
 
     /// Returns the guard's weight.
     #[must_use]
     pub const fn n(&self) -> u64 {
-        self.inside.n
+        self.n
     }
 }
 
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> Drop for KeyedGuard<R, S> {
     #[inline]
     fn drop(&mut self) {
-        self.inside.leave(&self.limiter.table.core);
+        self.limiter.leave(self.hash, self.n);
     }
 }
 
@@ -337,7 +323,7 @@ impl<S> fmt::Debug for KeyedConcurrency<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyedConcurrency")
             .field("limit", &self.limit)
-            .field("tracked", &self.table.core.events.tracked())
+            .field("tracked", &self.table.len())
             .finish_non_exhaustive()
     }
 }

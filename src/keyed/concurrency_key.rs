@@ -5,7 +5,7 @@ use ::core::hash::Hash;
 use ::core::ops::Deref;
 use std::sync::Arc;
 
-use super::concurrency::{Inside, KeyedConcurrency};
+use super::concurrency::KeyedConcurrency;
 use super::hasher::KeyHasher;
 use super::key::Key;
 use super::limiter::Keyed;
@@ -83,12 +83,7 @@ impl<S: KeyHasher> KeyedConcurrency<S> {
 impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
     #[inline]
     pub(crate) fn key(&self) -> Key<&Keyed<Places, NoClock, S>> {
-        let table = &self.limiter.table;
-        Key {
-            table,
-            probe_seq: table.core.table.probe_seq(self.hash),
-            plan: 0,
-        }
+        self.limiter.table.key_of(self.hash)
     }
 
     /// Returns the weight that there is room for now.
@@ -99,14 +94,13 @@ impl<S, R: Deref<Target = KeyedConcurrency<S>>> ConcurrencyKey<R> {
 
     #[inline]
     pub(crate) fn enter(&self, n: u64) -> Result<(), Denied> {
-        self.limiter.enter(self.hash, n).map(|_| ())
+        self.limiter.enter(self.hash, n)
     }
 
     /// Takes `n` off the weight inside. The caller holds a weight of `n`.
     #[inline]
     pub(crate) fn leave(&self, n: u64) {
-        let hash = self.hash;
-        Inside { hash, n }.leave(&self.limiter.table.core);
+        self.limiter.leave(self.hash, n);
     }
 }
 

@@ -6,12 +6,10 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::ban::{Ban, BannedUntil};
-use super::core::Request;
+use super::decide::Request;
+use super::find::{Lookup, ProbeSeq};
 use super::hasher::KeyHasher;
 use super::limiter::Keyed;
-use super::probe::Lookup;
-use super::probe_seq::ProbeSeq;
-use super::stats::Event;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
@@ -77,11 +75,7 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
     /// ```
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<&Self> {
-        Key {
-            table: self,
-            probe_seq: self.core.fetch(self.hasher.hash_key(key)),
-            plan: 0,
-        }
+        self.key_of(self.hasher.hash_key(key))
     }
 
     /// Returns a view of one key that keeps the table alive.
@@ -105,7 +99,19 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
     pub fn key_owned<Q: Hash + ?Sized>(self: &Arc<Self>, key: &Q) -> Key<Arc<Self>> {
         Key {
             table: Arc::clone(self),
-            probe_seq: self.core.table.probe_seq(self.hasher.hash_key(key)),
+            probe_seq: self.keys.table().probe_seq(self.hasher.hash_key(key)),
+            plan: 0,
+        }
+    }
+}
+
+impl<A, C, S> Keyed<A, C, S> {
+    /// Returns a view of the key with this hash.
+    #[inline(always)]
+    pub(super) fn key_of(&self, hash: u64) -> Key<&Self> {
+        Key {
+            table: self,
+            probe_seq: self.keys.table().fetch(hash),
             plan: 0,
         }
     }
@@ -151,20 +157,26 @@ impl<R> Key<R> {
 }
 
 impl<'a, A, C, S> Key<&'a Keyed<A, C, S>> {
-    /// Returns a view whose methods run at this tick and read no clock.
-    #[inline(always)]
-    pub const fn at(&self, now: Tick) -> View<Self> {
-        View::new(*self, now)
-    }
-
     /// Returns the table's clock.
     #[inline]
     pub const fn clock(&self) -> &'a C {
         &self.table.clock
     }
+
+    /// Returns a view whose methods run at this tick and read no clock.
+    #[inline(always)]
+    pub const fn at(&self, now: Tick) -> View<Self> {
+        View::new(*self, now)
+    }
 }
 
 impl<A, C, S> Key<Arc<Keyed<A, C, S>>> {
+    /// Returns the table's clock.
+    #[inline]
+    pub fn clock(&self) -> &C {
+        &self.table.clock
+    }
+
     /// Returns the key, borrowed from this one.
     #[inline]
     pub fn key(&self) -> Key<&Keyed<A, C, S>> {
@@ -179,12 +191,6 @@ impl<A, C, S> Key<Arc<Keyed<A, C, S>>> {
     #[inline]
     pub fn at(&self, now: Tick) -> View<Key<&Keyed<A, C, S>>> {
         self.key().at(now)
-    }
-
-    /// Returns the table's clock.
-    #[inline]
-    pub fn clock(&self) -> &C {
-        &self.table.clock
     }
 }
 
@@ -209,17 +215,7 @@ impl<A: Algorithm, C, S> Key<&Keyed<A, C, S>> {
     /// # }
     /// ```
     pub fn remove(&self) -> bool {
-        let (core, probe_seq) = (&self.table.core, &self.probe_seq);
-        loop {
-            // A claim does not count: its key is inserted after this removal.
-            let Lookup::Live(at, held) = core.table.look(probe_seq).find(probe_seq.tag()) else {
-                return false;
-            };
-            if core.table.release(at, held).is_ok() {
-                core.events.count(Event::Removed);
-                return true;
-            }
-        }
+        self.table.keys.remove(&self.probe_seq)
     }
 }
 
@@ -342,12 +338,8 @@ impl<A: Algorithm, C, S> View<Key<&Keyed<A, C, S>>> {
 
 impl<A, C, S> Key<&Keyed<A, C, S>> {
     #[inline(always)]
-    const fn request(&self, now: Tick) -> Request {
-        Request {
-            probe_seq: self.probe_seq,
-            plan: self.plan,
-            now,
-        }
+    const fn request(&self, now: Tick) -> Request<'_, A> {
+        Request::new(&self.table.keys, self.probe_seq, self.plan, now)
     }
 }
 
@@ -356,24 +348,23 @@ impl<A: Algorithm, C, S> Store for Key<&Keyed<A, C, S>> {
 
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
-        self.table.core.apply(self.request(now), op)
+        self.request(now).run(op)
     }
 
     #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, mut op: O) -> Option<OpResult<A, O>> {
-        let core = &self.table.core;
-        core.first_attempt(self.request(now), &mut op).ok()
+    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<OpResult<A, O>> {
+        self.request(now).try_fast(op)
     }
 
     #[inline]
     fn place(&self) -> Option<Place> {
-        Some(Place::of(&self.table.core).with_key(self.probe_seq.hash()))
+        Some(Place::of(&self.table.keys).with_key(self.probe_seq.hash()))
     }
 
     /// A key that is not in the table is fresh already.
     #[inline]
     fn reset(&self, now: Tick) {
-        let probe = self.table.core.table.look(&self.probe_seq);
+        let probe = self.table.keys.table().look(&self.probe_seq);
         if let Lookup::Live(..) = probe.find(self.probe_seq.tag()) {
             let Ok(()) = self.apply(now, Reset);
         }

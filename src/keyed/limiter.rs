@@ -1,26 +1,19 @@
-use super::hasher::KeyHasher;
-use super::hasher::SeededHasher;
-use ::core::fmt;
-use ::core::num::NonZeroU64;
+use core::fmt;
 use std::string::String;
 
-use super::core::Core;
+use super::admit::Keys;
+use super::find::Table;
+use super::hasher::{KeyHasher, SeededHasher};
 use super::overflow::Overflow;
 use super::plans::Plans;
-use super::probe_seq::LEAST_PAIRS;
-use super::table::Table;
-use crate::algorithm::Algorithm;
-use crate::algorithm::ChangeQuota;
-use crate::algorithm::Settings;
+use crate::algorithm::{Algorithm, ChangeQuota, Settings};
 use crate::clock::SystemClock;
 use crate::limiter_error::LimiterError;
-use crate::sync::{IS_MODEL, SLOTS};
 
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
 ///
-/// A bounded number of keys can have algorithms of their own:
-/// [`with_overrides`](Self::with_overrides). The table stores hashes of the keys, so it can't list
-/// the keys; `examples/own_map.rs` can.
+/// A bounded number of keys can have overrides: [`with_overrides`](Self::with_overrides). The table
+/// stores hashes of the keys, so it can't list the keys; `examples/own_map.rs` can.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -61,13 +54,10 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit. Among ten million keys
 /// the probability that two collide is 1 in 20 000.
 pub struct Keyed<A, C = SystemClock, S = SeededHasher> {
-    pub(super) core: Core<A>,
+    pub(super) keys: Keys<A>,
     pub(super) clock: C,
     pub(super) hasher: S,
 }
-
-/// Slots for every 100 keys of the capacity.
-const SLOTS_IN_100_KEYS: u128 = 149;
 
 impl<A: Algorithm> Keyed<A> {
     /// Creates a table for `capacity` keys, on the system's clock.
@@ -113,9 +103,8 @@ impl<A: Algorithm, C> Keyed<A, C> {
     }
 
     fn of(plans: Plans<A>, capacity: usize, clock: C) -> Result<Self, LimiterError> {
-        let table = table_for(capacity)?;
         Ok(Self {
-            core: Core::new(table, plans),
+            keys: Keys::new(Table::with_capacity(capacity)?, plans),
             clock,
             hasher: SeededHasher::random(),
         })
@@ -209,39 +198,9 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// [`LimiterError`] if `n` is 0 or above 1 048 576, there is not enough memory, or the table
     /// has eight plans.
     pub fn with_overrides(self, n: usize) -> Result<Self, LimiterError> {
-        let core = self.core.emptied();
-        let core = Core {
-            plans: core.plans.with_overrides(n)?,
-            ..core
-        };
-        Ok(Self { core, ..self })
+        let keys = self.keys.with_overrides(n)?;
+        Ok(Self { keys, ..self })
     }
-}
-
-/// Creates an empty table for `capacity` keys.
-fn table_for(capacity: usize) -> Result<Table, LimiterError> {
-    let max = max_capacity();
-    match capacity {
-        0 => Err(LimiterError::ZeroCapacity),
-        n if n > max => Err(LimiterError::CapacityTooLarge { capacity, max }),
-        n => {
-            let slots = n as u128 * SLOTS_IN_100_KEYS / 100;
-            let pairs = (slots.div_ceil(2 * SLOTS as u128) as u64).max(LEAST_PAIRS);
-            // Under a model checker, as small as possible.
-            let pairs = if IS_MODEL {
-                n.div_ceil(2) as u64
-            } else {
-                pairs
-            };
-            let pairs = NonZeroU64::new(pairs).unwrap_or(NonZeroU64::MIN);
-            Table::new(pairs).ok_or(LimiterError::CapacityTooLarge { capacity, max })
-        }
-    }
-}
-
-/// Returns the largest capacity whose slots can be addressed.
-const fn max_capacity() -> usize {
-    usize::MAX >> 6
 }
 
 impl<A, C, S> Keyed<A, C, S> {
@@ -265,7 +224,7 @@ impl<A, C, S> Keyed<A, C, S> {
     #[must_use]
     pub fn with_hasher<T: KeyHasher>(self, hasher: T) -> Keyed<A, C, T> {
         Keyed {
-            core: self.core.emptied(),
+            keys: self.keys.emptied(),
             clock: self.clock,
             hasher,
         }
@@ -286,7 +245,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// ```
     #[must_use]
     pub fn with_overflow(mut self, overflow: Overflow) -> Self {
-        self.core.overflow = overflow;
+        self.keys.set_overflow(overflow);
         self
     }
 
@@ -303,12 +262,12 @@ impl<A, C, S> Keyed<A, C, S> {
 
     /// Returns what happens when there is no room for a key.
     pub const fn overflow(&self) -> Overflow {
-        self.core.overflow
+        self.keys.overflow()
     }
 
     /// Returns the number of plans.
     pub fn plans(&self) -> usize {
-        self.core.plans.count()
+        self.keys.plans().count()
     }
 
     /// Returns whether this processor has an atomic exchange of 128 bits. If it has none, each
@@ -323,9 +282,9 @@ impl<A, C, S> Keyed<A, C, S> {
 impl<A: fmt::Debug, C: fmt::Debug, S> fmt::Debug for Keyed<A, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
-            .field("plans", &self.core.plans)
-            .field("tracked", &self.core.events.tracked())
-            .field("overflow", &self.core.overflow)
+            .field("plans", self.keys.plans())
+            .field("tracked", &self.keys.tracked())
+            .field("overflow", &self.overflow())
             .field("clock", &self.clock)
             .finish_non_exhaustive()
     }

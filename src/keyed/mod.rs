@@ -1,38 +1,30 @@
 //! The types around [`Keyed`], a table of fixed size with a limit for each key: key views, hashers,
 //! concurrency limits and restore reports.
 
+// Parts: `decide` uses `admit`, which uses `plans`, which uses `find` (tests/limits/layers.rs).
+mod admit;
+mod decide;
+mod find;
+mod plans;
+
 mod ban;
-mod batch;
-mod changes;
-mod claimable;
 mod concurrency;
 mod concurrency_key;
-mod core;
 mod counted;
-mod first_attempt;
 mod hasher;
-mod insert;
 #[cfg(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")
 ))]
 mod inspect;
 mod key;
-mod leaving;
 pub(crate) mod limiter;
 mod overflow;
 mod overrides;
-mod own;
 mod places;
-mod plans;
-mod probe;
-mod probe_seq;
 mod quota;
-mod second_attempt;
-mod slot;
 mod snapshot;
 pub(crate) mod stats;
-mod table;
 mod verbs;
 
 pub use concurrency::{KeyedConcurrency, KeyedGuard};

@@ -1,292 +1,169 @@
-//! Overrides: algorithms of single keys, in a table of fixed size that is indexed by the key's
-//! hash.
-//!
-//! A key with an override has a slot of the plan [`OVERRIDE`]. In place of the version, the slot
-//! has the last bits of the override's number, which is unique. An override is never overwritten. A
-//! key's next algorithm goes to another place, with the next number, and the old place is freed
-//! when no slot has its number any more. So the slot alone identifies the algorithm of its word,
-//! and one exchange of the slot changes both.
-//!
-//! ```text
-//!  keys                                        sets
-//! ┌───────────────────┬───────────┬──────┐    ┌────────┬────────────────────────────┐
-//! │ 63   hash   4     │ leaves (1)│ used │    │ number │ parameters: up to 15 words │
-//! └───────────────────┴───────────┴──────┘    └────────┴────────────────────────────┘
-//! ```
-//!
-//! A search is linear probing: it starts at the home place of the hash, and ends at the largest
-//! distance that any override has from its home.
+//! Overrides: algorithms of single keys.
 
-use std::boxed::Box;
-use std::collections::HashMap;
-use std::sync::PoisonError;
-use std::vec::Vec;
-
-use super::changes::Cloned;
-use super::slot::{PLANS, SlotState, TAG_SHIFT, VERSIONS};
-use crate::algorithm::{MAX_SETTINGS, Settings};
+use super::key::Key;
+use super::limiter::Keyed;
+use crate::algorithm::{ChangeQuota, Settings};
 use crate::limiter_error::LimiterError;
-use crate::seq_lock::SeqLock;
-use crate::sync::{AtomicU64, Ordering, SettersMutex};
+use crate::quota::Quota;
+use crate::store::view::View;
+use crate::traits::forms::clock_forms;
 
-/// The plan of a slot whose key has an override, in a table with overrides.
-pub(super) const OVERRIDE: u8 = PLANS as u8 - 1;
-/// The most overrides of a table.
-const MAX_OVERRIDES: usize = 1 << 20;
-
-const USED: u64 = 1;
-/// The override is being removed. A key that enters the table does so without it, but a slot that
-/// has its number still uses it.
-const LEAVES: u64 = 1 << 1;
-const HASH_SHIFT: u32 = 4;
-
-/// The parameters of an override.
-type Set = SeqLock<MAX_SETTINGS>;
-
-/// The overrides of a table.
-pub(super) struct Overrides<A> {
-    /// The key of each place. The number of places is a power of two, and at least twice the
-    /// maximum of overrides.
-    keys: Box<[AtomicU64]>,
-    sets: Box<[Set]>,
-    /// The largest distance of an override from its home.
-    reach: AtomicU64,
-    /// The number of the override that was set last.
-    latest: AtomicU64,
-    max: usize,
-    /// Reads an algorithm. A function pointer, so that only the constructor needs `A: Settings`.
-    read: fn(&Set, u64) -> Option<A>,
-    /// The algorithms by hash, as they were given. ([`Settings`] may leave out what decisions don't
-    /// read.) A thread that sets or removes an override holds the lock.
-    owners: SettersMutex<HashMap<u64, A>>,
-}
-
-impl<A: Settings + Clone> Overrides<A> {
-    /// Allocates this number of overrides.
-    pub(super) fn new(overrides: usize) -> Result<Self, LimiterError> {
-        // An algorithm with too many parameters does not compile.
-        const { MAX_SETTINGS - A::WORDS };
-        if overrides == 0 {
-            return Err(LimiterError::ZeroOverrides);
-        }
-        let max = MAX_OVERRIDES;
-        let too_many = LimiterError::TooManyOverrides { overrides, max };
-        if overrides > max {
-            return Err(too_many);
-        }
-        let places = (2 * overrides).next_power_of_two();
-        let mut owners = HashMap::new();
-        // Reserve twice the maximum, so that the map never grows: a map that is at most half full
-        // rehashes in place. Add one, because `insert` makes room before it finds that the key is
-        // there.
-        let room = 2 * (overrides + 1);
-        owners.try_reserve(room).map_err(|_| too_many)?;
-        Ok(Self {
-            keys: filled(places, || AtomicU64::new(0)).ok_or(too_many)?,
-            sets: filled(places, Set::new).ok_or(too_many)?,
-            reach: AtomicU64::new(0),
-            latest: AtomicU64::new(0),
-            max: overrides,
-            read: |set, number| set.read(number, Cloned),
-            owners: SettersMutex::new(owners),
-        })
+impl<A, C, S> Keyed<A, C, S> {
+    /// Returns how many keys have overrides, including keys that are not in the table.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// limiter.key("alice").set_quota(Quota::per_hour(100))?;
+    /// assert_eq!((limiter.overrides(), limiter.max_overrides()), (1, 10));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn overrides(&self) -> usize {
+        self.keys.plans().overrides_in_use()
     }
 
-    /// Gives a hash an override, which is current at once, and returns its number. Returns `None`
-    /// if no place is free. The caller holds the lock.
-    pub(super) fn put(&self, hash: u64, algorithm: &A) -> Option<u64> {
-        let home = self.home(tag_of(hash));
-        let number = self.next_number(hash)?;
-        for distance in 0..self.keys.len() as u64 {
-            let (key, set) = self.place(home, distance)?;
-            // ORDERING: Relaxed. Only a thread that holds the lock writes it.
-            if key.load(Ordering::Relaxed) != 0 {
-                continue;
-            }
-            set.write(number, algorithm);
-            // ORDERING: Relaxed. The next stores publish it. A thread that does not see it may miss
-            // this override, but has not seen these stores either, so for that thread the override
-            // is not current yet.
-            self.reach.fetch_max(distance, Ordering::Relaxed);
-            // ORDERING: Release. It publishes the parameters, and pairs with the load of
-            // `number_at`.
-            // Model: keyed_overrides::a_change_reaches_the_key
-            key.store(hash << HASH_SHIFT | USED, Ordering::Release);
-            // ORDERING: Release. It pairs with the loads of `number_of`. A thread that finds the
-            // place of an older override freed also sees this number, and looks again.
-            // Model: keyed_overrides::a_change_reaches_the_key
-            self.latest.store(number, Ordering::Release);
-            return Some(number);
-        }
-        None
+    /// Returns how many keys can have overrides: the number given to
+    /// [`with_overrides`](Self::with_overrides), or 0.
+    #[must_use]
+    pub fn max_overrides(&self) -> usize {
+        self.keys.plans().max_overrides()
     }
 }
 
-impl<A> Overrides<A> {
-    /// Returns the number of the next override. A slot keeps its last bits, so they must differ
-    /// from those of this hash's older overrides, which a slot may still use.
-    fn next_number(&self, hash: u64) -> Option<u64> {
-        // ORDERING: Relaxed. Only a thread that holds the lock writes it.
-        let latest = self.latest.load(Ordering::Relaxed);
-        let mut next = (1..=VERSIONS).map(|later| latest.wrapping_add(later));
-        next.find(|number| {
-            let is_alike = |(_, set): (_, &Set)| set.version() % VERSIONS == number % VERSIONS;
-            !self.places_of(hash).any(is_alike)
-        })
-    }
+clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
+    /// Gives this key an override: this algorithm decides on the key whichever plan is requested,
+    /// until it is [removed](Self::remove_override) or replaced.
+    ///
+    /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
+    /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
+    /// be undone. A key that is not in the table starts with the whole burst of its override. The
+    /// key keeps its override when it leaves the table, even if it is evicted or
+    /// [removed](Self::remove), and starts afresh when it returns.
+    ///
+    /// The table must be created [with overrides](super::Keyed::with_overrides). Another key whose
+    /// hash agrees in 60 bits gets the same override. A decision on a key with an override takes
+    /// about seven times the instructions of one on another known key.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// let alice = limiter.key("alice");
+    /// alice.try_acquire_n(2)?;
+    /// alice.set_override(TokenBucket::new(Quota::per_hour(100))?)?;
+    /// assert_eq!(alice.available(), 3); // of 100
+    /// alice.remove();
+    /// assert_eq!(alice.available(), 100);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimiterError::NoOverrides`] if the table was created without overrides.
+    /// [`LimiterError::OverridesInUse`] if [`max_overrides`](super::Keyed::max_overrides) other
+    /// keys already have overrides. Nothing has changed then.
+    fn set_override / set_override_at(algorithm: A) -> Result<(), LimiterError>;
+    /// [Overrides](Self::set_override) the quota of this key's plan: the override is the algorithm
+    /// of the plan, with this quota.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// let alice = limiter.key("alice");
+    /// alice.set_quota(Quota::per_hour(100))?;
+    /// assert_eq!(alice.available(), 100);
+    /// assert!(alice.remove_override());
+    /// assert_eq!(alice.available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimiterError`] as for [`set_override`](Self::set_override), and if the quota can't be
+    /// represented or the plan does not exist: then nothing has changed.
+    fn set_quota / set_quota_at(quota: Quota) -> Result<(), LimiterError>;
+    /// Removes this key's override, and returns whether it had one. The key continues in the
+    /// plan of this view, and keeps its permits.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// let alice = limiter.key("alice");
+    /// alice.set_quota(Quota::per_hour(100))?;
+    /// alice.try_acquire_n(98)?;
+    /// assert!(alice.remove_override());
+    /// assert_eq!(alice.available(), 2); // of 5
+    /// assert!(!alice.remove_override());
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn remove_override / remove_override_at() -> bool;
+}}
 
-    /// Returns the most overrides that can be set.
-    pub(super) const fn max(&self) -> usize {
-        self.max
-    }
-
-    /// Runs `act` while no other thread can set an override or change a quota.
-    pub(super) fn change<T>(&self, act: impl FnOnce(&mut HashMap<u64, A>) -> T) -> T {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        act(&mut owners)
-    }
-
-    /// Marks the override of this hash as being removed: from now on the key enters the table
-    /// without it. The caller holds the lock.
-    pub(super) fn leave(&self, hash: u64) {
-        for (key, _) in self.places_of(hash) {
-            // ORDERING: Relaxed. The fence of `move_to` follows.
-            // Model: keyed_overrides::a_change_reaches_the_key
-            key.store(hash << HASH_SHIFT | USED | LEAVES, Ordering::Relaxed);
-        }
-    }
-
-    /// Frees the places of all overrides of this hash except the one with this number. No slot may
-    /// use the others any more. The caller holds the lock.
-    pub(super) fn vacate_but(&self, hash: u64, number: Option<u64>) {
-        for (key, set) in self.places_of(hash) {
-            if Some(set.version()) != number {
-                // ORDERING: Release. It pairs with the loads of `number_at`. A thread that finds
-                // the place freed also sees the override that was put before: see `number_of`.
-                // Model: keyed_overrides::a_change_reaches_the_key
-                key.store(0, Ordering::Release);
-            }
-        }
-    }
-
-    /// Frees all places.
-    pub(super) fn clear(&mut self) {
-        self.change(HashMap::clear);
-        for key in &self.keys {
-            // ORDERING: Relaxed. No other thread uses the table.
-            key.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns the number of the override with which a key with this hash enters the table.
-    pub(super) fn number_of(&self, hash: u64) -> Option<u64> {
-        // ORDERING: Acquire. It pairs with the store of `put`: the override that was put last is
-        // visible.
-        // Model: keyed_overrides::a_change_reaches_the_key
-        let mut latest = self.latest.load(Ordering::Acquire);
-        loop {
-            let is_it = |key: u64| key == hash << HASH_SHIFT | USED;
-            let numbers = self.numbers(tag_of(hash), is_it).map(|(number, _)| number);
-            if let newest @ Some(_) = numbers.max() {
-                return newest;
-            }
-            // ORDERING: Acquire. As above. A new override may have replaced the old one in a place
-            // that was already passed. Then `latest` has changed.
-            let now = self.latest.load(Ordering::Acquire);
-            if now == latest {
-                return None;
-            }
-            latest = now;
-        }
-    }
-
-    /// Returns the number of the override that a slot of the plan [`OVERRIDE`] uses, or `None` if
-    /// its key has another one now.
-    pub(super) fn number_in(&self, held: SlotState, hash: u64) -> Option<u64> {
-        let is_it = |key: u64| key >> HASH_SHIFT == hash;
-        let mut numbers = self.numbers(tag_of(hash), is_it).map(|(number, _)| number);
-        numbers.find(|number| number % VERSIONS == held.version())
-    }
-
-    /// Runs `act` on the override of this hash with this number, or returns `None` if it is
-    /// outdated.
-    pub(super) fn with<T>(&self, hash: u64, number: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
-        let is_it = |key: u64| key >> HASH_SHIFT == hash;
-        let mut numbers = self.numbers(tag_of(hash), is_it);
-        let (_, set) = numbers.find(|(known, _)| *known == number)?;
-        Some(act(&(self.read)(set, number)?))
-    }
-
-    /// Passes the override and the word of a slot of the plan [`OVERRIDE`] to `ask`. Returns `None`
-    /// if the key has another override now, or if two keys' overrides match the slot.
-    pub(super) fn ask<T>(&self, held: SlotState, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
-        let is_it = |key: u64| tag_of(key >> HASH_SHIFT) == held.tag();
-        let numbers = self.numbers(held.tag(), is_it);
-        let mut its = numbers.filter(|(number, _)| number % VERSIONS == held.version());
-        match (its.next(), its.next()) {
-            (Some((number, set)), None) => Some(ask(&(self.read)(set, number)?, held.word)),
-            _ => None,
-        }
-    }
-
-    /// Iterates over the numbers of the overrides whose keys satisfy `is_it`.
-    fn numbers(&self, tag: u64, is_it: impl Fn(u64) -> bool) -> impl Iterator<Item = (u64, &Set)> {
-        let places = self.places(tag);
-        places.filter_map(move |(key, set)| Some((number_at(key, set, &is_it)?, set)))
-    }
-
-    /// Iterates over the places of this hash's overrides. The caller holds the lock.
-    fn places_of(&self, hash: u64) -> impl Iterator<Item = (&AtomicU64, &Set)> {
-        let its = move |key: u64| key & USED != 0 && key >> HASH_SHIFT == hash;
-        // ORDERING: Relaxed. Only a thread that holds the lock writes it.
-        self.places(tag_of(hash))
-            .filter(move |(key, _)| its(key.load(Ordering::Relaxed)))
-    }
-
-    /// Iterates over the places where an override of a key with this tag may be.
-    fn places(&self, tag: u64) -> impl Iterator<Item = (&AtomicU64, &Set)> {
-        let home = self.home(tag);
-        // ORDERING: Relaxed. It publishes nothing. A thread that has seen an override's number, in
-        // `latest` or in a slot, also sees the distance that `put` stored before it.
-        let reach = self.reach.load(Ordering::Relaxed);
-        (0..=reach).filter_map(move |distance| self.place(home, distance))
-    }
-
-    fn place(&self, home: u64, distance: u64) -> Option<(&AtomicU64, &Set)> {
-        let place = home.wrapping_add(distance) as usize & (self.keys.len() - 1);
-        Some((self.keys.get(place)?, self.sets.get(place)?))
-    }
-
-    fn home(&self, tag: u64) -> u64 {
-        tag.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
+impl<A: ChangeQuota + Settings + Clone, C, S> Key<&Keyed<A, C, S>> {
+    /// Returns this key's override, or `None` if it uses its plan.
+    ///
+    /// ```
+    /// use tollgate::algorithm::ChangeQuota;
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+    /// limiter.key("alice").set_quota(Quota::per_hour(100))?;
+    /// let of_alice = limiter.key("alice").override_algorithm().ok_or("no override")?;
+    /// assert_eq!(of_alice.quota(), Quota::per_hour(100));
+    /// assert!(limiter.key("bob").override_algorithm().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn override_algorithm(&self) -> Option<A> {
+        self.table.keys.plans().override_of(self.probe_seq.hash())
     }
 }
 
-/// Returns the number of the override in a place, if its key satisfies `is_it`.
-fn number_at(key: &AtomicU64, set: &Set, is_it: impl Fn(u64) -> bool) -> Option<u64> {
-    let is_it = |key: u64| key & USED != 0 && is_it(key);
-    // ORDERING: Acquire. It pairs with the store of `put`: the number and the parameters are
-    // visible.
-    // Model: keyed_overrides::a_change_reaches_the_key
-    if !is_it(key.load(Ordering::Acquire)) {
-        return None;
+impl<A: ChangeQuota + Settings + Clone, C, S> View<Key<&Keyed<A, C, S>>> {
+    /// Gives the key an override, as [`Key::set_override`] does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Key::set_override`].
+    pub fn set_override(&self, algorithm: A) -> Result<(), LimiterError> {
+        let Key {
+            table, probe_seq, ..
+        } = &self.store;
+        table.keys.set_override(probe_seq, algorithm, self.now)
     }
-    let number = set.version();
-    // If another override takes this place, its number is written after this key is cleared. So a
-    // second look at the key detects that. ORDERING: Acquire. As above: if the key has been
-    // cleared, the override that was put before that is visible.
-    is_it(key.load(Ordering::Acquire)).then_some(number)
-}
 
-/// Returns the tag of a hash, in the bits where a slot has it.
-const fn tag_of(hash: u64) -> u64 {
-    hash << TAG_SHIFT
-}
+    /// Overrides the quota of the key, as [`Key::set_quota`] does.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Key::set_quota`].
+    pub fn set_quota(&self, quota: Quota) -> Result<(), LimiterError> {
+        let Key { table, plan, .. } = self.store;
+        let algorithm = table.keys.plans().algorithm(plan.into())?;
+        self.set_override(algorithm.with_quota(quota)?)
+    }
 
-/// Returns a slice of this length, or `None` if there is not enough memory.
-fn filled<T>(length: usize, make: impl Fn() -> T) -> Option<Box<[T]>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(length).ok()?;
-    all.extend((0..length).map(|_| make()));
-    Some(all.into())
+    /// Removes the key's override, as [`Key::remove_override`] does.
+    pub fn remove_override(&self) -> bool {
+        let Key {
+            table,
+            probe_seq,
+            plan,
+        } = &self.store;
+        table.keys.remove_override(probe_seq, *plan, self.now)
+    }
 }

@@ -11,7 +11,8 @@ use crate::outcome::{Denied, Granted};
 pub struct Current {
     pub(crate) word: u64,
     pub(crate) now: Tick,
-    /// The version of the state, if there are several. Grants carry it.
+    /// Which version of the state this is, if there are several. A grant carries it, and is given
+    /// back only to the same one.
     pub(crate) source: Option<u32>,
     /// Whether the key is banned, so that nothing can be given back.
     pub(crate) is_banned: bool,

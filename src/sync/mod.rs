@@ -7,6 +7,9 @@
 //! - loom's with `--cfg tollgate_loom` and the feature `loom`;
 //! - shuttle's with `--cfg tollgate_shuttle` and the feature `shuttle`.
 //!
+//! A comment `Model: cell::name` names the test that fails if an operation's ordering is weaker, in
+//! `loom-tests/tests/models/cell.rs`.
+//!
 //! They are `type` aliases and not re-exports, so that clippy's ban on raw atomics applies to
 //! direct uses only.
 

@@ -97,8 +97,8 @@ name of plan 1 has 0 bytes, but must have from 1 to 8
 name of plan 2 is also that of plan 1, but must be unique
 overrides is 0, but must be at least 1
 overrides are 9, but must be from 1 to 8, and there must be memory for them
-overrides are 0: for keys with algorithms of their own, make the table with_overrides
-overrides are all in use: at most 8 keys of this table can have algorithms of their own
+overrides are 0: to override a key's quota, make the table with_overrides
+overrides are all in use: at most 8 keys of this table can have one
 outcomes has room for 8, but must have room for 9, one for each key
 limit is 0, but must be at least 1
 limit is 9, but must be from 1 to 8";

@@ -211,6 +211,32 @@ fn no_files_depend_on_each_other_in_a_cycle() {
     assert_eq!(circle, None);
 }
 
+/// The parts of the keyed table (docs/DESIGN.md). The compiler checks that a part is used through
+/// its `mod.rs` only, since the files behind it are private.
+#[test]
+fn a_part_of_the_keyed_table_uses_only_earlier_parts() {
+    let parts = ["find", "plans", "admit", "decide"];
+    let mut seen = BTreeSet::new();
+    for (_, path, text) in sources() {
+        let names = path.iter().map(|name| name.to_string_lossy());
+        let mut after = names.skip_while(|name| name != "keyed").skip(1);
+        let Some(own) = after.next().filter(|name| parts.contains(&&**name)) else {
+            continue;
+        };
+        let is_private = |line: &str| !line.starts_with("pub") || !line.contains(" mod ");
+        assert!(code(&text).all(is_private), "{}", path.display());
+        let place = |part: &str| parts.iter().position(|known| *known == part);
+        for used in used_paths(&text) {
+            if let Some(part) = used.iter().find(|name| place(name).is_some()) {
+                let text = format!("{} uses {part}", path.display());
+                assert!(place(part) <= place(&own), "{text}");
+                seen.insert((own.to_string(), part.clone()));
+            }
+        }
+    }
+    assert!(seen.len() >= 6, "{seen:?}");
+}
+
 #[test]
 fn atomics_come_from_the_shim() {
     let raw = ["sync::atomic", "loom::", "shuttle::", "portable_atomic::"];

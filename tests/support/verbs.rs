@@ -5,13 +5,7 @@
 //! function, the method of a view and that of a limiter at a tick, what the verb may do to a
 //! word, what its result is, and with which numbers the models run it, given the burst.
 
-#![allow(
-    dead_code,
-    unused_imports,
-    unused_macros,
-    unreachable_pub,
-    reason = "each crate uses some of these"
-)]
+#![allow(unused, missing_docs, unreachable_pub)] // Each crate uses a part.
 
 use std::fmt;
 use std::mem::discriminant;
@@ -24,27 +18,17 @@ use tollgate::{Denied, Granted, Tick};
 /// A verb with its argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// `try_acquire_n`.
     Take(u64),
-    /// `take_up_to`.
     TakeUpTo(u64),
-    /// `check_n`.
     Check(u64),
-    /// `available`.
     Available,
-    /// `is_idle`.
     IsIdle,
-    /// `reset`.
     Reset,
-    /// `time_until`.
     TimeUntil(u64),
-    /// `level`.
     Level,
-    /// `undo` of a grant that the caller has, if it has one.
+    /// Of a grant that the caller has, if it has one.
     Undo,
-    /// `refund`.
     Refund(u64),
-    /// `charge`.
     Charge(u64),
 }
 
@@ -267,10 +251,7 @@ from! {
     Option<Duration>: |wait| Self::Wait(wait);
     Level: |level| Self::Level(level);
     bool: |is| Self::Is(is);
-    (): |done| {
-        let () = done;
-        Self::Done
-    };
+    (): |_done| Self::Done;
 }
 
 /// A short text, so that a model can list what it expects: `2 at 8, 0 left`, `denied for 3`.

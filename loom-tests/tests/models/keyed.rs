@@ -159,7 +159,7 @@ fn protect(run: &mut Run) {
             for key in [A, B] {
                 let there = limiter.key(&key).at(Tick::from_nanos(NOW)).available();
                 let came_again = BURST + 2 - there > 1;
-                let is_protected = limiter.is_protected(&key).unwrap_or(false);
+                let is_protected = limiter.slots_of(&key).iter().any(|slot| slot.0);
                 assert_eq!(is_protected, came_again, "{there} permits are available");
             }
             Vec::new()
@@ -192,9 +192,9 @@ fn newcomers(run: &mut Run) {
         let full = Scenario::at(two_slots).after(|limiter, _| {
             tables::check_stopped(limiter, &[A, B, C, Y]);
             for key in [B, C] {
-                let (is_newcomer, is_protected) =
-                    (limiter.is_newcomer(&key), limiter.is_protected(&key));
-                let is_one = is_newcomer != is_protected || is_newcomer.is_none();
+                let slots = limiter.slots_of(&key);
+                let mut slots = slots.into_iter();
+                let is_one = slots.all(|(is_protected, is_newcomer)| is_newcomer != is_protected);
                 assert!(is_one, "{key:#x} took the place of a key in use");
             }
             Vec::new()

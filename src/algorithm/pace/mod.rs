@@ -81,7 +81,7 @@ pub(super) const MAX_WORD: u64 = u64::MAX - 1;
 pub(crate) struct Pace<M = Steady> {
     /// How units accrue.
     meter: M,
-    /// Units per permit.
+    /// How many units are one permit.
     unit: NonZeroU64,
     /// Units in a full bucket.
     capacity: u64,

@@ -50,10 +50,10 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let process = std::process::id();
     let mut number = 0;
     loop {
-        let mut own = OsString::from(".");
-        own.push(name);
-        own.push(std::format!(".{process}-{number}.tmp"));
-        let path = path.with_file_name(own);
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(std::format!(".{process}-{number}.tmp"));
+        let path = path.with_file_name(hidden);
         number += 1;
         match options.open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES => {}

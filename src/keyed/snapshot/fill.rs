@@ -7,13 +7,10 @@ use std::vec::Vec;
 use super::{PlanMatch, Restored, RestoredPlan};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
 use crate::clock::Tick;
+use crate::keyed::admit::FirstToLeave;
 use crate::keyed::ban::{banned_until, last_without_permits};
-use crate::keyed::leaving::{By, FirstToLeave};
+use crate::keyed::find::{Lookup, Probe, ProbeSeq, SlotIndex, SlotState, Table};
 use crate::keyed::plans::{AlgorithmId, Plans};
-use crate::keyed::probe::{Lookup, Probe};
-use crate::keyed::probe_seq::ProbeSeq;
-use crate::keyed::slot::SlotState;
-use crate::keyed::table::{SlotIndex, Table};
 use crate::snapshot::Record;
 use crate::snapshot::elapsed::Moved;
 use crate::snapshot::error::RestoreError;
@@ -53,7 +50,8 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
         let plan = same.and_then(|plan| u8::try_from(plan).ok()).unwrap_or(0);
         let to = AlgorithmId::new(plan, plans.version());
         let was = |to: &A| parameters.unless_of(to, Some(index));
-        let was = plans.with(plan, to.version(), was).transpose()?.flatten();
+        let was = plans.with_plan(plan, to.version(), was);
+        let was = was.transpose()?.flatten();
         let found = match same {
             None => PlanMatch::Missing,
             Some(_) if was.is_some() => PlanMatch::Changed,
@@ -78,15 +76,15 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
         Ok(())
     }
 
-    fn key(&mut self, key: &Record, own: Option<&Parameters>) -> Done {
+    fn key(&mut self, key: &Record, overridden: Option<&Parameters>) -> Done {
         let (plans, set) = (self.plans, self.plans.override_in_force(key.hash));
         let convert = |was: Option<&A>, to| converted(key, self.moved, was, (plans, to));
         let overrides = &mut self.restored.overrides;
-        let (to, word) = match own {
+        let (to, word) = match overridden {
             Some(parameters) => {
                 let to = set.unwrap_or(AlgorithmId::new(0, plans.version()));
                 let was = |to: &A| parameters.unless_of(to, None);
-                let was = plans.with_in_force(to, key.hash, was);
+                let was = plans.with(to, key.hash, was);
                 let was = was.transpose()?.flatten();
                 add_one(match (set, &was) {
                     (None, _) => &mut overrides.missing,
@@ -107,7 +105,7 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
                         add_one(&mut overrides.new);
                         let (of, version) = (plan.to.plan(), plan.to.version());
                         let now = |now: &A| convert(was.as_ref().or(Some(now)), to);
-                        (to, plans.with(of, version, now).flatten())
+                        (to, plans.with_plan(of, version, now).flatten())
                     }
                 }
             }
@@ -130,7 +128,7 @@ impl<A: ChangeQuota> Filling<'_, A> {
     /// the key that would be evicted first, which may be the new one.
     fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
         let (seen, restored) = (self.table.look(probe_seq), &mut self.restored);
-        let write = |at: SlotIndex, held| self.table.write_unshared(at, held, of(at.second));
+        let write = |at: SlotIndex, held| self.table.write_unshared(at, held, of(at.is_second()));
         if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {
             return write(at, held);
         }
@@ -140,11 +138,7 @@ impl<A: ChangeQuota> Filling<'_, A> {
         }
         restored.no_room = restored.no_room.saturating_add(1);
         let (plans, version, now) = (self.plans, self.plans.version(), self.moved.to);
-        let mut first = FirstToLeave::new(By {
-            plans,
-            version,
-            now,
-        });
+        let mut first = FirstToLeave::new(plans, version, now);
         let slots = seen.slots().map(|(at, held)| (Some(at), held));
         for (at, held) in core::iter::once((None, of(false))).chain(slots) {
             first.consider(at, held, plans.idle_at(held, version, now));
@@ -173,10 +167,9 @@ impl<A: ChangeQuota> Filling<'_, A> {
 /// sequence. Returns the slot that the key left, which still holds its old content.
 fn moved_on(table: &Table, seen: &Probe) -> Option<(SlotIndex, SlotState)> {
     seen.slots().find_map(|(at, held)| {
-        let (tag, second) = (held.tag(), held.is_second());
-        let probe_seq = ProbeSeq::found(at.bucket, tag, second, table.buckets())?;
+        let probe_seq = table.probe_seq_in(at, held)?;
         let (next, free) = table.look(&probe_seq).free()?;
-        table.write_unshared(next, free, held.with_second(next.second));
+        table.write_unshared(next, free, held.with_second(next.is_second()));
         Some((at, held))
     })
 }
@@ -193,7 +186,7 @@ fn converted<A: ChangeQuota + Rebase>(
     was: Option<&A>,
     (plans, to): (&Plans<A>, AlgorithmId),
 ) -> Option<u64> {
-    let word = plans.with_in_force(to, key.hash, |to| {
+    let word = plans.with(to, key.hash, |to| {
         let word = moved.word(key.word, was, to);
         let end = match was {
             // If the new clock's periods begin at other times, the key may have a permit before its

@@ -10,8 +10,8 @@ mod write;
 pub use report::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};
 
 use super::KeyHasher;
-use super::overrides::OVERRIDE;
-use super::slot::PLANS;
+use super::find::PLANS;
+use super::plans::OVERRIDE;
 use crate::snapshot::{MAX_PLANS, OWN_PLAN};
 
 const _: () = assert!(PLANS == MAX_PLANS as u64 && OVERRIDE as u64 == OWN_PLAN);

@@ -18,11 +18,11 @@ pub struct Restored {
     pub elapsed: Duration,
     /// What happened to each plan of the snapshot, in its order.
     pub plans: Vec<RestoredPlan>,
-    /// What happened to keys with algorithms of their own.
+    /// What happened to keys with overrides.
     pub overrides: RestoredOverrides,
 }
 
-/// Counts the keys of a snapshot that had an algorithm of their own
+/// Counts the keys of a snapshot that had an override
 /// ([`set_override`](crate::keyed::Key::set_override)) or have one in the table, including idle
 /// keys. A restore sets no overrides: a key continues with the algorithm that the table has for it.
 ///
@@ -44,11 +44,11 @@ pub struct Restored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct RestoredOverrides {
-    /// How many have the same algorithm of their own as before: they continue unchanged.
+    /// How many have the same override as before: they continue unchanged.
     pub same: u64,
-    /// How many have another algorithm of their own: they were carried over to it.
+    /// How many have another override: they were carried over to it.
     pub changed: u64,
-    /// How many no longer have an algorithm of their own: they were carried over to the first plan.
+    /// How many no longer have an override: they were carried over to the first plan.
     pub missing: u64,
     /// How many had none before and have one now: they were carried over to it.
     pub new: u64,

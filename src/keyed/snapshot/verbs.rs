@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use super::restore::restore;
 use super::{Restored, file, write};
 use crate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
 use crate::clock::{Clock, Tick};
@@ -15,7 +16,7 @@ use crate::snapshot::error::RestoreError;
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes the content of the table. After a restart, [`restore`](Self::restore) continues from
     /// it, so the restart gives no key a fresh burst. Returns the number of keys that were written.
-    /// Each takes about 16 bytes, or 170 with an algorithm of its own.
+    /// Each takes about 16 bytes, or 170 with an override.
     ///
     /// Other threads can use the table meanwhile. Each key is written as it is when its turn comes.
     /// Grants after that are not in the snapshot. Idle keys are left out.
@@ -71,7 +72,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         writer: &mut (impl io::Write + ?Sized),
         now: Tick,
     ) -> io::Result<u64> {
-        write::write((&self.core, &self.hasher), &mut &mut *writer, now)
+        write::write((&self.keys, &self.hasher), &mut &mut *writer, now)
     }
 }
 
@@ -89,7 +90,7 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
     ///   ([`ChangeQuota::carry_over`]). Keys of a plan that this table does not have continue in
     ///   the first one. [`Restored::plans`] says what happened to each plan.
-    /// - A key that had an **algorithm of its own**
+    /// - A key that had an **override**
     ///   ([`set_override`](crate::keyed::Key::set_override)) continues with the one that is set
     ///   in this table, or in the first plan if none is. [`Restored::overrides`] counts such keys.
     /// - A **banned** key stays banned as long as without the restart.
@@ -166,8 +167,8 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         // Read the clock after the time of day. In the other order, the time between the two would
         // count twice.
         let now = self.clock.now();
-        self.core
-            .restore(&mut self.hasher, reader, (now, &elapsed), is_whole)
+        let into = (&mut self.keys, &mut self.hasher);
+        restore(into, reader, (now, &elapsed), is_whole)
     }
 }
 
@@ -184,7 +185,7 @@ impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
         let reader = &mut &mut *reader;
-        self.core
-            .restore(&mut self.hasher, reader, (now, &|_| elapsed), false)
+        let into = (&mut self.keys, &mut self.hasher);
+        restore(into, reader, (now, &|_| elapsed), false)
     }
 }

@@ -7,22 +7,19 @@ use super::known_hash;
 use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
-use crate::keyed::core::Core;
-use crate::keyed::probe_seq::ProbeSeq;
-use crate::keyed::slot::{SlotKind, SlotState};
-use crate::keyed::table::SlotIndex;
+use crate::keyed::admit::Keys;
+use crate::keyed::find::{SlotIndex, SlotState};
 use crate::snapshot::elapsed::time_of_day;
 use crate::snapshot::parameters::Parameters;
 use crate::snapshot::write::Writer;
 use crate::snapshot::{Head, MAX_KEYS, Record, SEEDED_TABLE, TABLE};
-use crate::sync::Ordering;
 
 /// How many bytes go to the caller's writer at once.
 const BUFFER: usize = 1 << 16;
 
 /// A snapshot that is being written.
 struct Snapshot<'s, A> {
-    core: &'s Core<A>,
+    table: &'s Keys<A>,
     output: Writer<'s, io::Error>,
     now: Tick,
     /// The version of the plans that were written last.
@@ -34,7 +31,7 @@ struct Snapshot<'s, A> {
 
 /// Writes all keys that are not idle at this tick, and returns their number.
 pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
-    (core, hasher): (&Core<A>, &S),
+    (table, hasher): (&Keys<A>, &S),
     writer: &mut dyn Write,
     now: Tick,
 ) -> io::Result<u64> {
@@ -49,7 +46,7 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
         known_hash: known_hash(hasher),
     };
     let snapshot = Snapshot {
-        core,
+        table,
         output: Writer::new(&mut put),
         now,
         version: None,
@@ -67,33 +64,28 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     fn write(mut self, head: &Head) -> io::Result<u64> {
         self.output.head::<A>(head)?;
         let _ = self.plans()?;
-        for bucket in 0..self.core.table.len() {
-            for (at, mut held) in self.core.table.slots_of(bucket) {
-                while held.is_live() && !self.key(at, held)? {
-                    held = self.core.table.load(at);
-                }
+        let slots = self.table.table();
+        for (at, mut held) in slots.all() {
+            while held.is_live() && !self.key(at, held)? {
+                held = slots.load(at);
             }
         }
         self.flush(None)?;
-        // ORDERING: Relaxed. A thread that sees that a key has left synchronizes with its eviction,
-        // which published the horizon.
-        // Model: keyed_turnover::a_late_caller_gets_no_second_burst
-        let horizon = self.core.horizon.load(Ordering::Relaxed);
-        self.output.end(Tick::from_nanos(horizon))?;
+        self.output.end(self.table.horizon())?;
         Ok(self.written)
     }
 
     /// Returns the current version of the plans. If it has changed, writes the keys of the old one,
     /// and then the plans.
     fn plans(&mut self) -> io::Result<u64> {
-        let plans = &self.core.plans;
+        let plans = self.table.plans();
         loop {
             let version = plans.version();
             if self.version == Some(version) {
                 return Ok(version);
             }
             let each = 0..plans.count() as u8;
-            let each = each.map(|plan| plans.with(plan, version, Parameters::of));
+            let each = each.map(|plan| plans.with_plan(plan, version, Parameters::of));
             // If this version is outdated, a later one exists.
             if let Some(all) = each.collect::<Option<Vec<_>>>() {
                 self.flush(None)?;
@@ -106,61 +98,53 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     /// Writes the key of a slot, unless it is idle. Returns `false` if the slot or its algorithm
     /// has changed meanwhile.
     fn key(&mut self, at: SlotIndex, held: SlotState) -> io::Result<bool> {
-        let (core, now) = (self.core, self.now);
-        let hash = || {
-            let (tag, second) = (held.tag(), held.is_second());
-            let found = ProbeSeq::found(at.bucket, tag, second, core.table.buckets());
-            found.map(|probe_seq| probe_seq.hash())
+        let (slots, plans, now) = (self.table.table(), self.table.plans(), self.now);
+        let hash = || Some(slots.probe_seq_in(at, held)?.hash());
+        let asked = if plans.is_override(held) {
+            let ask = |_, of: &A| (held, of.is_idle(held.word(), now), Some(Parameters::of(of)));
+            let Some(hash) = hash() else {
+                // No key can have this slot.
+                return Ok(true);
+            };
+            let asked = plans.with_override(held, hash, ask);
+            // The override was looked up after the slot was read. If the slot has changed since,
+            // the number's bits may be those of a later override.
+            asked.filter(|_| slots.load(at) == held)
+        } else {
+            // Read after the slot, so the slot's version is no later than this one.
+            let version = self.plans()?;
+            plans.migrated(held, version).and_then(|held| {
+                let ask = |plan: &A| (held, plan.is_idle(held.word(), now), None);
+                plans.with_plan(held.plan(), version, ask)
+            })
         };
-        let asked = match core.plans.overrides_of(held) {
-            None => {
-                // Read after the slot, so the slot's version is no later than this one.
-                let version = self.plans()?;
-                core.plans.migrated(held, version).and_then(|held| {
-                    let ask = |plan: &A| (held, plan.is_idle(held.word, now), None);
-                    core.plans.with(held.plan(), version, ask)
-                })
-            }
-            Some(overrides) => {
-                let ask = |own: &A| (held, own.is_idle(held.word, now), Some(Parameters::of(own)));
-                let Some(hash) = hash() else {
-                    // No key can have this slot.
-                    return Ok(true);
-                };
-                let number = overrides.number_in(held, hash);
-                let asked = number.and_then(|number| overrides.with(hash, number, ask));
-                // The override was looked up after the slot was read. If the slot has changed
-                // since, the number's bits may be those of a later override.
-                asked.filter(|_| core.table.load(at) == held)
-            }
-        };
-        let Some((held, is_idle, own)) = asked else {
+        let Some((held, is_idle, overridden)) = asked else {
             return Ok(false);
         };
         let Some(hash) = hash().filter(|_| !is_idle) else {
             return Ok(true);
         };
-        if own.is_some() {
+        if overridden.is_some() {
             self.flush(None)?;
         }
         self.keys.push(Record {
             hash,
             plan: held.plan(),
-            is_banned: held.state() == SlotKind::Banned,
+            is_banned: held.is_banned(),
             is_protected: held.is_protected(),
-            word: held.word,
+            word: held.word(),
         });
-        if own.is_some() || self.keys.len() == MAX_KEYS {
-            self.flush(own.as_ref())?;
+        if overridden.is_some() || self.keys.len() == MAX_KEYS {
+            self.flush(overridden.as_ref())?;
         }
         Ok(true)
     }
 
-    /// Writes the keys that are still to be written. All have this algorithm of their own, if one
+    /// Writes the keys that are still to be written. All have this override, if one
     /// is given.
-    fn flush(&mut self, own: Option<&Parameters>) -> io::Result<()> {
+    fn flush(&mut self, overridden: Option<&Parameters>) -> io::Result<()> {
         if !self.keys.is_empty() {
-            self.output.keys(&self.keys, own)?;
+            self.output.keys(&self.keys, overridden)?;
             self.written = self.written.saturating_add(self.keys.len() as u64);
             self.keys.clear();
         }
@@ -173,7 +157,7 @@ mod tests {
     use super::*;
     use crate::algorithm::TokenBucket;
     use crate::keyed::Keyed;
-    use crate::keyed::slot::VERSIONS;
+    use crate::keyed::find::VERSIONS;
     use crate::quota::Quota;
 
     #[test]
@@ -186,7 +170,7 @@ mod tests {
         set("key", 1000).expect("a place");
         assert!(table.key("key").at(now).try_acquire_n(999).is_ok());
         let live = || {
-            let mut all = table.core.table.all();
+            let mut all = table.keys.table().all();
             all.find(|(_, held)| held.is_live()).expect("the key")
         };
         let (at, late) = live();
@@ -199,7 +183,7 @@ mod tests {
 
         let mut put = |_: &[u8]| Ok(());
         let mut snapshot = Snapshot {
-            core: &table.core,
+            table: &table.keys,
             output: Writer::new(&mut put),
             now,
             version: None,

@@ -71,10 +71,6 @@ impl<C> Member<C> for Scripted<'_> {
         held.granted.n()
     }
 
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        Charged::new(n, now)
-    }
-
     fn count(&self, _: bool, _: u64) {
         let _ = (self.at)(Step::Count, Tick::ZERO);
     }

@@ -116,7 +116,11 @@ impl<const COUNT: usize, const PLACES: usize> Members<ManualClock>
         [const { None }; PLACES]
     }
 
-    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>> {
+    fn grant_mut<'g>(
+        &self,
+        grants: &'g mut Self::Grants,
+        index: usize,
+    ) -> Option<&'g mut Option<Held>> {
         grants.get_mut(index)
     }
 

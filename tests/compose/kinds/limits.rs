@@ -1,6 +1,6 @@
 //! Limits of every kind, of which each run has two equal sets: the members and their twins.
 
-use tollgate::compose::{Held, Member, Members, Visitor};
+use tollgate::compose::{BoxMember, Member};
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate::outcome::Settled;
 use tollgate::traits::SettleLimiter;
@@ -103,11 +103,11 @@ impl Limits {
     }
 }
 
-/// Any limit as a member of a composition. Its verbs are those of a limit on its own.
+/// Any limit on its own.
 pub(super) enum Limit<'a> {
     Settles(
         Box<dyn SettleLimiter<Clock = ManualClock> + 'a>,
-        Box<dyn Member<ManualClock> + 'a>,
+        BoxMember<'a, ManualClock>,
     ),
     Inside(&'a Arc<Concurrency>),
     Log(&'a SlidingLog<ManualClock>),
@@ -124,9 +124,18 @@ pub(super) enum Kept {
 impl<'a> Limit<'a> {
     fn settles<L>(limiter: L) -> Self
     where
-        L: SettleLimiter<Clock = ManualClock> + Member<ManualClock> + Copy + 'a,
+        L: SettleLimiter<Clock = ManualClock> + Member<ManualClock> + Copy + Send + Sync + 'a,
     {
         Self::Settles(Box::new(limiter), Box::new(limiter))
+    }
+
+    /// Returns the limit as a member.
+    pub(super) fn member(self) -> BoxMember<'a, ManualClock> {
+        match self {
+            Self::Settles(_, member) => member,
+            Self::Inside(limit) => Box::new(limit),
+            Self::Log(log) => Box::new(log),
+        }
     }
 
     pub(super) fn check(&self, n: u64, now: Tick) -> Result<(), Denied> {
@@ -176,33 +185,4 @@ impl<'a> Limit<'a> {
 
 pub(super) fn numbers(settled: Settled) -> [u64; 3] {
     [settled.returned, settled.lost, settled.charged]
-}
-
-impl Members<ManualClock> for Limit<'_> {
-    type Grants = Option<Held>;
-    const COUNT: Option<usize> = Some(1);
-
-    fn count(&self) -> usize {
-        1
-    }
-
-    fn visit<V: Visitor<ManualClock>>(&self, index: usize, visitor: V) -> Option<V::Output> {
-        (index == 0).then(|| match self {
-            Self::Settles(_, member) => visitor.visit(&**member, None),
-            Self::Inside(limit) => visitor.visit(&***limit, None),
-            Self::Log(log) => visitor.visit(*log, None),
-        })
-    }
-
-    fn no_grants(&self) -> Option<Held> {
-        None
-    }
-
-    fn slot<'g>(&self, grants: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
-        (index == 0).then_some(grants)
-    }
-
-    fn grant<'g>(&self, grants: &'g Option<Held>, index: usize) -> Option<&'g Held> {
-        grants.as_ref().filter(|_| index == 0)
-    }
 }

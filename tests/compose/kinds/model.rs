@@ -1,8 +1,8 @@
 //! A composition answers as its members do on their own: it grants exactly if all of them would.
 
-use tollgate::compose::Members;
+use tollgate::compose::{BoxMember, Members};
 
-use super::limits::{Limit, Limits, Pick, numbers};
+use super::limits::{Limits, Pick, numbers};
 use super::run::{End, Run, Seen};
 use crate::support::*;
 
@@ -82,7 +82,7 @@ fn dropping<M: Members<ManualClock>>(
 fn compare(
     seed: u64,
     picks: impl Fn(&mut Random) -> Vec<Pick>,
-    run: impl Fn(&Run<'_>, &mut dyn Iterator<Item = Limit<'_>>, &mut Random, &mut Seen),
+    run: impl Fn(&Run<'_>, &mut dyn Iterator<Item = BoxMember<'_, ManualClock>>, &mut Random, &mut Seen),
 ) -> Seen {
     let (mut random, mut seen) = (Random(seed), Seen::default());
     while seen.operations < often(20_000) {
@@ -96,7 +96,7 @@ fn compare(
             twins: &twins,
             picks: &picks,
         };
-        let mut limits = picks.iter().map(|pick| members.limit(*pick));
+        let mut limits = picks.iter().map(|pick| members.limit(*pick).member());
         run(&it, &mut limits, &mut random, &mut seen);
     }
     println!("{seen:?}");
@@ -144,7 +144,12 @@ fn nested_compositions_answer_as_their_members_do() {
         let last = [next(), next()];
         settling(
             run,
-            (first, (list, Vec::<Limit<'_>>::new()), inner, last),
+            (
+                first,
+                (list, Vec::<BoxMember<'_, ManualClock>>::new()),
+                inner,
+                last,
+            ),
             random,
             seen,
         );

@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 use tollgate::compose::{BoxMember, Held, Line, Member};
-use tollgate::outcome::Settled;
 use tollgate::store::Place;
 
 use super::{CountedSleeps, Tested, rate};
@@ -38,14 +37,6 @@ impl Member<ManualClock> for Panics {
 
     fn give_back(&self, held: Held, now: Tick) -> u64 {
         self.inner().give_back(held, now)
-    }
-
-    fn correct(&self, held: Held, actual: u64, now: Tick) -> Settled {
-        self.inner().correct(held, actual, now)
-    }
-
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        self.inner().charge_to(n, now)
     }
 
     fn leaves(&self) -> bool {

@@ -1,7 +1,6 @@
 //! What a caller in line is told, and when.
 
 use tollgate::compose::{AllDenied, Held, Line, Member, Named};
-use tollgate::outcome::Settled;
 use tollgate::store::Place;
 
 use super::{Tested, is_permanent, rate};
@@ -315,13 +314,9 @@ fn a_timer_that_does_not_sleep_yields_to_the_executor() {
 }
 
 /// A limit that is busy, and does not say until when.
-struct Busy(ManualClock);
+struct Busy;
 
 impl Member<ManualClock> for Busy {
-    fn clock(&self) -> Option<&ManualClock> {
-        Some(&self.0)
-    }
-
     fn place(&self) -> Place {
         Place::of(self)
     }
@@ -341,17 +336,12 @@ impl Member<ManualClock> for Busy {
     fn give_back(&self, _: Held, _: Tick) -> u64 {
         0
     }
-
-    fn correct(&self, _: Held, _: u64, _: Tick) -> Settled {
-        unreachable!("nothing was granted")
-    }
 }
 
 #[test]
 fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
     let tested = Tested::one_a_second();
-    let busy = Busy(tested.clock.clone());
-    let busy: &(dyn Member<ManualClock> + Send + Sync) = &busy;
+    let busy: &(dyn Member<ManualClock> + Send + Sync) = &Busy;
     let all = All::new((&tested.limits.inner().0, busy)).expect("two limits");
     let line = Line::new(&all);
     let on = line.with_timer(&tested.clock);

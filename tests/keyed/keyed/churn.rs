@@ -81,7 +81,7 @@ impl Churn {
         }
     }
 
-    /// Gives a present key another algorithm of its own, or none.
+    /// Gives a present key another override, or none.
     fn set_own(&mut self, key: u64) {
         let kinds = all();
         let own = kinds[self.random.below(kinds.len() as u64) as usize];

@@ -142,7 +142,7 @@ fn holding(keys: u64, capacity: u64, overflow: Overflow, burst: u32) -> (Table, 
     (table, keys)
 }
 
-/// A half full table of protected keys, of which the first ones have algorithms of their own.
+/// A half full table of protected keys, of which the first ones have overrides.
 fn owned(overrides: usize) -> (Table, Vec<u64>) {
     let quota = Quota::per(1, MINUTE).burst(PLENTY.into());
     let table = Keyed::new(bucket(quota), KEYS as usize).expect("a capacity");
@@ -222,20 +222,20 @@ pub(crate) static KEYED: &[Row] = &[
             counted_keyed_at(&table, key, Tick::ZERO)
         })
     }),
-    // Keys with algorithms of their own, and keys without, in such a table.
-    ("keyed-at-own", |count| {
+    // Keys with overrides, and keys without, in such a table.
+    ("keyed-at-override", |count| {
         let (table, keys) = owned(KEYS as usize);
         each(&keys, true, count, |key| {
             counted_keyed_at(&table, key, Tick::ZERO)
         })
     }),
-    ("keyed-at-beside-own", |count| {
+    ("keyed-at-beside-overrides", |count| {
         let (table, keys) = owned(ONE as usize);
         each(&keys, true, count, |key| {
             counted_keyed_at(&table, key, Tick::ZERO)
         })
     }),
-    ("keyed-new-beside-own", |count| {
+    ("keyed-new-beside-overrides", |count| {
         let (table, _) = owned(ONE as usize);
         new(&table, Tick::ZERO, true, count)
     }),

@@ -130,7 +130,11 @@ where
     }
 
     #[inline]
-    fn slot<'g>(&self, grants: &'g mut Self::Grants, index: usize) -> Option<&'g mut Option<Held>> {
+    fn grant_mut<'g>(
+        &self,
+        grants: &'g mut Self::Grants,
+        index: usize,
+    ) -> Option<&'g mut Option<Held>> {
         grants.get_mut(index)
     }
 

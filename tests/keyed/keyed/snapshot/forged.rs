@@ -99,7 +99,7 @@ fn each_invalid_field_is_named() {
     ] {
         cases.push(([&plan, more].concat(), right));
     }
-    // A key with an algorithm of its own, after a key without.
+    // A key with an override, after a key without.
     let own = |place: usize, number| {
         let mut own = [&[4, 1, 1], &plan[2..], &[7 << 1 | 5 << 4, 5, 0, 0]].concat();
         own[place] = number;

@@ -161,7 +161,11 @@ impl<L: Member<ManualClock>> Members<ManualClock> for Recorded<'_, L> {
         None
     }
 
-    fn slot<'g>(&self, held: &'g mut Option<Held>, index: usize) -> Option<&'g mut Option<Held>> {
+    fn grant_mut<'g>(
+        &self,
+        held: &'g mut Option<Held>,
+        index: usize,
+    ) -> Option<&'g mut Option<Held>> {
         (index == 0).then_some(held)
     }
 

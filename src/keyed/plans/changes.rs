@@ -12,17 +12,17 @@ use std::boxed::Box;
 use std::sync::PoisonError;
 use std::vec::Vec;
 
-use super::slot::VERSIONS;
 use crate::adjustable::Keep;
 use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
+use crate::keyed::find::VERSIONS;
 use crate::seq_lock::SeqLock;
 use crate::sync::SettersMutex;
 
 /// The number of parts of a table. Each change sweeps one of them, so a slot is at most this many
 /// versions behind. Those older versions, the current one, and the one that is being written must
 /// differ in their bits.
-pub(super) const PARTS: u64 = VERSIONS - 2;
+pub(crate) const PARTS: u64 = VERSIONS - 2;
 
 /// The parameters of a plan in one version, with the change's tick and `keep`.
 type Set = SeqLock<{ MAX_SETTINGS + 2 }>;

@@ -1,12 +1,8 @@
 //! Comparing words finds a key whose turn comes first.
 
-use core::num::NonZeroU64;
-
-use super::{Algorithm, By, FirstToLeave, Plans, SlotState, Tick};
+use super::{Algorithm, By, FirstToLeave, Plans, Probe, SlotState, Tick};
 use crate::algorithm::{Debt, TokenBucket};
-use crate::keyed::probe::Probe;
-use crate::keyed::probe_seq::{LEAST_PAIRS, ProbeSeq};
-use crate::keyed::table::{SlotIndex, Table};
+use crate::keyed::find::{ProbeSeq, Table};
 use crate::quota::Quota;
 
 struct Random(u64);
@@ -31,43 +27,41 @@ fn crowd(
     let made = bucket.charge(0, now, burst).0 - reach;
     let (groups, about) = (1 + random.below(7), random.below(reach + 1));
     let width = [4, 40, 400][random.below(3) as usize];
-    for (number, second) in probe_seq.all_buckets() {
-        for (at, was) in table.slots_of(number) {
-            let spent = match random.below(4) {
-                0 => random.below(reach + 1),
-                1 => reach / burst * random.below(burst + 1),
-                _ => (about + random.below(reach / width + 2)).min(reach),
-            };
-            let spent = (spent + random.below(5)).saturating_sub(2).max(1);
-            let owes = u64::from(random.below(60) == 0) * (reach / 50 + 1);
-            let key = SlotState::live(1 << 12, second, 0, 0, made + spent + owes);
-            let key = match groups & 1 << random.below(3) {
-                1 => key.newcomer_if(true),
-                2 => key,
-                _ if groups & 4 == 0 => key.newcomer_if(groups & 2 == 0),
-                _ => key.protected_if(true),
-            };
-            table.write_unshared(SlotIndex { second, ..at }, was, key);
-        }
+    for (at, was) in table.all_of(probe_seq) {
+        let spent = match random.below(4) {
+            0 => random.below(reach + 1),
+            1 => reach / burst * random.below(burst + 1),
+            _ => (about + random.below(reach / width + 2)).min(reach),
+        };
+        let spent = (spent + random.below(5)).saturating_sub(2).max(1);
+        let owes = u64::from(random.below(60) == 0) * (reach / 50 + 1);
+        let key = SlotState::live(1 << 12, at.is_second(), 0, 0, made + spent + owes);
+        let key = match groups & 1 << random.below(3) {
+            1 => key.newcomer_if(true),
+            2 => key,
+            _ if groups & 4 == 0 => key.newcomer_if(groups & 2 == 0),
+            _ => key.protected_if(true),
+        };
+        table.write_unshared(at, was, key);
     }
 }
 
 /// Returns the key that is found by comparing words, once it is checked that no other key's turn
 /// comes before. Returns `None` if a key is idle, or if comparing words does not suffice.
-fn first(probe: &Probe, by: By<'_, TokenBucket>, bucket: &TokenBucket) -> Option<SlotState> {
+fn first(probe: &Probe, by: &By<'_, TokenBucket>, bucket: &TokenBucket) -> Option<SlotState> {
     let idle_at = |word| bucket.idle_at(word, by.now);
     let mut least = u64::MAX;
-    probe.each(|_, held| least = least.min(held.word));
+    probe.each(|_, held| least = least.min(held.word()));
     if bucket.is_idle(least, by.now) {
         return None;
     }
     let (_, found) = probe.nth(by.first_in_order(probe, least, idle_at)?)?;
-    let mut first = FirstToLeave::new(by);
-    probe.each(|slot, held| first.consider(slot, held, idle_at(held.word)));
+    let mut first = FirstToLeave::new(by.plans, by.version, by.now);
+    probe.each(|slot, held| first.consider(slot, held, idle_at(held.word())));
     let (_, right) = first.found()?;
     let scale = by.scale(SlotState::NEVER_USED);
     let turn = |held: SlotState| {
-        let until_idle = idle_at(held.word).saturating_since(by.now);
+        let until_idle = idle_at(held.word()).saturating_since(by.now);
         scale.turn(held, until_idle.as_nanos() as u64)
     };
     assert_eq!(
@@ -90,8 +84,7 @@ fn words_in_order_are_turns_in_order() {
         ] {
             let bucket = TokenBucket::new(quota).expect("a bucket");
             let plans = Plans::one(bucket);
-            let pairs = NonZeroU64::new(LEAST_PAIRS).expect("not zero");
-            let table = Table::new(pairs).expect("enough memory");
+            let table = Table::with_capacity(1).expect("enough memory");
             let probe_seq = table.probe_seq(77 << 40 | 12345);
             for _ in 0..400 {
                 let now = Tick::from_nanos(1_000_000_000 + random.below(1 << 50));
@@ -101,7 +94,7 @@ fn words_in_order_are_turns_in_order() {
                     version: 0,
                     now,
                 };
-                match first(&table.look(&probe_seq), by, &bucket) {
+                match first(&table.look(&probe_seq), &by, &bucket) {
                     Some(held) if held.is_newcomer() => newcomers += 1,
                     Some(held) if held.is_protected() => protected += 1,
                     Some(_) => plain += 1,

@@ -2,7 +2,7 @@
 //!
 //! Keys leave in this order:
 //!
-//! 1. unprotected keys, then *protected* ones ([`slot`](super::slot)), then banned ones;
+//! 1. unprotected keys, then *protected* ones ([`SlotState`]), then banned ones;
 //! 2. among these, keys without debt before keys in debt;
 //! 3. among keys without debt, the one that has spent the least of its burst, and of several the
 //!    newest; among keys in debt, the one with the least debt.
@@ -17,11 +17,10 @@
 //! It counts as if it had spent an eighth of its burst less. So the keys of a flood evict each
 //! other, until the keys that were there before have regained that eighth.
 
-use super::plans::Plans;
-use super::probe::Probe;
-use super::slot::{NEWCOMER, PLAIN, SlotState, TWICE};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
+use crate::keyed::find::{NEWCOMER, PLAIN, Probe, SlotState, TWICE};
+use crate::keyed::plans::Plans;
 
 /// A key's turn to leave: the lowest one leaves first. The highest bits are the class: banned,
 /// protected, in debt. The next bits are the share of its burst that the key has spent. The lowest
@@ -137,7 +136,7 @@ impl Scale {
 }
 
 /// Finds the first of several keys to leave.
-pub(super) struct FirstToLeave<'p, A, T> {
+pub(crate) struct FirstToLeave<'p, A, T> {
     by: By<'p, A>,
     /// The plan to which `scale` belongs: that of the previous key.
     plan: u8,
@@ -150,9 +149,9 @@ pub(super) struct FirstToLeave<'p, A, T> {
 
 impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
     #[inline(always)]
-    pub(super) const fn new(by: By<'p, A>) -> Self {
+    pub(crate) const fn new(plans: &'p Plans<A>, version: u64, now: Tick) -> Self {
         Self {
-            by,
+            by: By::new(plans, version, now),
             plan: 0,
             scale: None,
             turn: Turn::MAX,
@@ -165,14 +164,14 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
     /// the one that can take the most permits leaves first, or the first considered. (Keys of a
     /// window all become idle at its end, so they often have the same turn.)
     #[inline(always)]
-    pub(super) fn consider(&mut self, slot: T, held: SlotState, idle_at: Tick) {
+    pub(crate) fn consider(&mut self, slot: T, held: SlotState, idle_at: Tick) {
         let scale = match self.scale {
             Some(scale) if self.plan == held.plan() => scale,
             _ => {
                 let scale = self.by.scale(held);
                 // No other key has the same algorithm as a key with an override.
-                let is_own = self.by.plans.overrides_of(held).is_some();
-                (self.plan, self.scale) = (held.plan(), (!is_own).then_some(scale));
+                let is_shared = !self.by.plans.is_override(held);
+                (self.plan, self.scale) = (held.plan(), is_shared.then_some(scale));
                 scale
             }
         };
@@ -183,7 +182,7 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         }
         match self.first {
             Some((_, first)) if turn == self.turn => {
-                let is_same = first.word == held.word
+                let is_same = first.word() == held.word()
                     && first.plan() == held.plan()
                     && first.is_newcomer() == held.is_newcomer();
                 if is_same && self.scale.is_some() {
@@ -203,16 +202,26 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
 
     /// Returns the key that leaves first.
     #[inline(always)]
-    pub(super) fn found(self) -> Option<(T, SlotState)> {
+    pub(crate) fn found(self) -> Option<(T, SlotState)> {
         self.first
     }
 }
 
 /// What keys are judged by: the plans, a version no older than any key's, and a tick.
 pub(super) struct By<'p, A> {
-    pub(super) plans: &'p Plans<A>,
-    pub(super) version: u64,
-    pub(super) now: Tick,
+    plans: &'p Plans<A>,
+    version: u64,
+    now: Tick,
+}
+
+impl<'p, A> By<'p, A> {
+    pub(super) const fn new(plans: &'p Plans<A>, version: u64, now: Tick) -> Self {
+        Self {
+            plans,
+            version,
+            now,
+        }
+    }
 }
 
 impl<A: Algorithm> By<'_, A> {
@@ -222,7 +231,7 @@ impl<A: Algorithm> By<'_, A> {
     /// key must be considered.
     #[inline(always)]
     pub(super) fn first_in_order(
-        self,
+        &self,
         probe: &Probe,
         least: u64,
         idle_at: impl Fn(u64) -> Tick,
@@ -233,7 +242,7 @@ impl<A: Algorithm> By<'_, A> {
             let mut soonest = u64::MAX;
             probe.each(|_, held| {
                 let is_of = held.code() == code;
-                soonest = soonest.min(if is_of { held.word } else { u64::MAX });
+                soonest = soonest.min(if is_of { held.word() } else { u64::MAX });
             });
             // No word is all ones.
             (soonest < u64::MAX).then(|| until_idle(soonest))
@@ -262,8 +271,8 @@ impl<A: Algorithm> By<'_, A> {
         }
         let (mut newest, mut found) = (0, None);
         probe.each(|slot, held| {
-            if held.code() == code && held.word >= newest {
-                (newest, found) = (held.word, Some(slot));
+            if held.code() == code && held.word() >= newest {
+                (newest, found) = (held.word(), Some(slot));
             }
         });
         let most = scale.most_of_step(first);
@@ -273,9 +282,9 @@ impl<A: Algorithm> By<'_, A> {
         }
         (newest, found) = (0, None);
         probe.each(|slot, held| {
-            let is_later = held.code() == code && held.word >= newest;
-            if is_later && until_idle(held.word) <= most {
-                (newest, found) = (held.word, Some(slot));
+            let is_later = held.code() == code && held.word() >= newest;
+            if is_later && until_idle(held.word()) <= most {
+                (newest, found) = (held.word(), Some(slot));
             }
         });
         found
@@ -284,7 +293,7 @@ impl<A: Algorithm> By<'_, A> {
     /// Returns the scale of a key's plan.
     #[cold]
     #[inline(never)]
-    fn scale(self, held: SlotState) -> Scale {
+    fn scale(&self, held: SlotState) -> Scale {
         let now = self.now;
         let scale = |algorithm: &A, _| {
             let (word, granted) = algorithm.take_up_to(0, now, u64::MAX);
@@ -309,7 +318,7 @@ impl<A: Algorithm> By<'_, A> {
     /// burst more.
     #[cold]
     #[inline(never)]
-    fn left(self, held: SlotState) -> u64 {
+    fn left(&self, held: SlotState) -> u64 {
         let left = |algorithm: &A, word| {
             let left = algorithm.available(word, self.now);
             let more = algorithm.available(0, self.now).div_ceil(8);
@@ -318,14 +327,6 @@ impl<A: Algorithm> By<'_, A> {
         self.plans.ask(held, self.version, left).unwrap_or(0)
     }
 }
-
-impl<A> Clone for By<'_, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A> Copy for By<'_, A> {}
 
 #[cfg(test)]
 mod tests;

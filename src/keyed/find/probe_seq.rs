@@ -19,11 +19,11 @@ use super::slot::TAG_SHIFT;
 pub(super) const LEAST_PAIRS: u64 = 256;
 /// How many bits of a hash are used: the 52 of the tag, and eight that distinguish [`LEAST_PAIRS`]
 /// pairs.
-pub(super) const HASH_BITS: u32 = 60;
+const HASH_BITS: u32 = 60;
 
 /// The sequence of buckets where a key may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ProbeSeq {
+pub(crate) struct ProbeSeq {
     /// The key's hash, of which 60 bits are used.
     hash: u64,
     /// The number of buckets.
@@ -39,13 +39,13 @@ impl ProbeSeq {
 
     /// Returns the tag, in the bits where a slot has it.
     #[inline(always)]
-    pub(super) const fn tag(&self) -> u64 {
+    pub(crate) const fn tag(&self) -> u64 {
         self.hash << TAG_SHIFT
     }
 
     /// Returns the primary bucket of the first pair.
     #[inline(always)]
-    pub(super) fn first(&self) -> usize {
+    pub(crate) fn first(&self) -> usize {
         scale(self.fraction(), self.buckets.get()) as usize
     }
 
@@ -53,7 +53,7 @@ impl ProbeSeq {
     /// except that one of the two is even and the other odd. So they differ even if both pairs are
     /// the same.
     #[inline(always)]
-    pub(super) fn second(&self) -> usize {
+    pub(crate) fn second(&self) -> usize {
         // How far the second pair is from the first, as a fraction of 2^64.
         let distance = self.tag().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let other = scale(self.fraction().wrapping_add(distance), self.buckets.get());
@@ -72,22 +72,21 @@ impl ProbeSeq {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// Returns the primary buckets of both pairs, and their neighbors. If both pairs are the same,
-    /// the neighbors are the primary buckets themselves, and this returns `None` for them.
-    pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
+    /// Returns the neighbors of the primary buckets. If both pairs are the same, the neighbors are
+    /// the primary buckets themselves, and this returns `None`.
+    #[inline(always)]
+    pub(super) fn neighbors(&self) -> Option<[usize; 2]> {
         let (first, second) = (self.first(), self.second());
-        let (third, fourth) = (first ^ 1, second ^ 1);
-        (
-            [first, second],
-            (third != second).then_some([third, fourth]),
-        )
+        (first ^ 1 != second).then_some([first ^ 1, second ^ 1])
     }
 
     /// Iterates over all buckets where the key may be. The flag says whether a bucket is in the
     /// second pair.
-    pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
-        let (primary, neighbors) = self.buckets();
-        let all = primary.into_iter().chain(neighbors.into_iter().flatten());
+    pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> + use<> {
+        let primary = [self.first(), self.second()];
+        let all = primary
+            .into_iter()
+            .chain(self.neighbors().into_iter().flatten());
         all.zip([false, true].into_iter().cycle())
     }
 
@@ -117,9 +116,15 @@ impl ProbeSeq {
     }
 
     /// Returns the bits of the hash that are used, which identify the key in its table.
-    pub(super) const fn hash(&self) -> u64 {
+    pub(crate) const fn hash(&self) -> u64 {
         self.hash & ((1 << HASH_BITS) - 1)
     }
+}
+
+/// Returns the tag of a hash, in the bits where a slot has it.
+#[inline(always)]
+pub(crate) const fn tag_of(hash: u64) -> u64 {
+    hash << TAG_SHIFT
 }
 
 /// Scales a fraction of 2^64 to the range from 0 to `below`.

@@ -1,7 +1,5 @@
 //! The transitions of a slot. Each is one exchange of the whole slot, and fails if anything in the
-//! slot differs from what the caller saw. There is one more in `mod.rs`,
-//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place), with which the first attempts
-//! replace the word. It is Relaxed, and does not use `exchange`.
+//! slot differs from what the caller saw.
 //!
 //! ```text
 //!            claim                establish
@@ -14,9 +12,8 @@
 //!
 //! `docs/ORDERINGS.md` has the whole protocol, and which model finds which fault.
 
-use super::{SlotIndex, Table};
-use crate::keyed::slot::SlotState;
-use crate::sync::inject_fault;
+use super::{FoundSlot, SlotIndex, SlotState, Table};
+use crate::sync::{Ordering, fence, inject_fault};
 
 /// Another thread changed the slot; this is its content now.
 type Changed = SlotState;
@@ -24,7 +21,7 @@ type Changed = SlotState;
 impl Table {
     /// Claims a slot that is free, or has an abandoned claim, for the key with this tag. `nonce`
     /// distinguishes this claim from all others. Returns the claim.
-    pub(in crate::keyed) fn claim(
+    pub(crate) fn claim(
         &self,
         at: SlotIndex,
         free: SlotState,
@@ -33,8 +30,8 @@ impl Table {
     ) -> Result<SlotState, Changed> {
         let has_evicted = free.has_evicted() && !inject_fault!(ForgetsTheEviction); // FAULT
         let claim = SlotState::pending(tag, at.second, has_evicted, nonce);
-        // ORDERING: as `exchange`. The claim comes before the fence of `confirm_unique`. So if two
-        // threads claim slots for one key, at least one sees the other's claim.
+        // ORDERING: as `exchange`. The claim comes before the fence of `confirm`. So if two threads
+        // claim slots for one key, at least one sees the other's claim.
         // Model: keyed::two_insert_the_same_key (`LooksOnce`),
         // keyed_turnover::an_old_claim_is_not_a_new_one (`NumbersAlike`),
         // keyed::a_key_that_evicted_one_in_use_is_a_newcomer (`ForgetsTheEviction`)
@@ -44,7 +41,7 @@ impl Table {
 
     /// Claims the slot of a live key, which is evicted. If that key is idle, the caller has raised
     /// the horizon.
-    pub(in crate::keyed) fn evict(
+    pub(crate) fn evict(
         &self,
         at: SlotIndex,
         (live, is_idle): (SlotState, bool),
@@ -60,9 +57,19 @@ impl Table {
         Ok(claim)
     }
 
+    /// The fence between a claim and the second look at the key's slots. `is_own` says whether this
+    /// thread made the claim: on x86-64 its exchange is already a fence.
+    #[inline(always)]
+    pub(crate) fn fence_after_claim(&self, is_own: bool) {
+        match self.fast_pair.filter(|_| is_own) {
+            Some(fast_pair) => fast_pair.fence_after_exchange(Ordering::SeqCst),
+            None => fence(Ordering::SeqCst),
+        }
+    }
+
     /// Turns a claim into the live slot of its key. The caller has confirmed that the key has no
     /// other slot.
-    pub(in crate::keyed) fn establish(
+    pub(crate) fn establish(
         &self,
         at: SlotIndex,
         claim: SlotState,
@@ -76,14 +83,14 @@ impl Table {
     }
 
     /// Frees a slot: releases a claim, or removes a key.
-    pub(in crate::keyed) fn release(&self, at: SlotIndex, held: SlotState) -> Result<(), Changed> {
+    pub(crate) fn release(&self, at: SlotIndex, held: SlotState) -> Result<(), Changed> {
         // ORDERING: as `exchange`. It publishes nothing of its own.
         // Model: keyed::two_insert_the_same_key, blind
         self.exchange(at, held, SlotState::RELEASED)
     }
 
-    /// Migrates a live slot to a newer version of its plan.
-    pub(in crate::keyed) fn migrate(
+    /// Migrates a live slot to a newer version of its plan, or to another algorithm.
+    pub(crate) fn migrate(
         &self,
         at: SlotIndex,
         old: SlotState,
@@ -96,7 +103,7 @@ impl Table {
     }
 
     /// Replaces a live slot's word, and with it the version and plan.
-    pub(in crate::keyed) fn decide(
+    pub(crate) fn decide(
         &self,
         at: SlotIndex,
         live: SlotState,
@@ -108,8 +115,45 @@ impl Table {
     }
 
     /// Writes a slot of a table that no other thread can see yet.
-    pub(in crate::keyed) fn write_unshared(&self, at: SlotIndex, was: SlotState, is: SlotState) {
+    pub(crate) fn write_unshared(&self, at: SlotIndex, was: SlotState, is: SlotState) {
         // ORDERING: as `exchange`. There is no other thread.
         let _ = self.exchange(at, was, is);
+    }
+
+    /// Exchanges the whole slot.
+    #[cfg_attr(any(tollgate_loom, tollgate_shuttle), track_caller)]
+    fn exchange(&self, at: SlotIndex, held: SlotState, next: SlotState) -> Result<(), Changed> {
+        let Some(slot) = self.slot(at) else {
+            return Err(SlotState::RELEASED);
+        };
+        // ORDERING: AcqRel. Release publishes what the thread knew when it decided: the horizon,
+        // and which version is current. Acquire pairs with the Release of earlier exchanges of the
+        // slot, also on failure, like `load`. Each transition says what it publishes.
+        // Model: keyed_quota::weaker_orderings_are_found
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let (old, new) = (held.bits(), next.bits());
+        let exchanged = match self.fast_pair {
+            Some(fast_pair) => fast_pair.compare_exchange(slot, old, new, success, failure),
+            None => slot.compare_exchange(old, new, success, failure),
+        };
+        exchanged.map(|_| ()).map_err(SlotState::of_bits)
+    }
+}
+
+impl FoundSlot<'_> {
+    /// Replaces the slot's content by `next`, which has another word and may be protected. If the
+    /// slot has changed since it was found, returns its present content as the error.
+    #[inline(always)]
+    pub(crate) fn decide_in_place(self, next: SlotState) -> Result<(), Changed> {
+        // ORDERING: Relaxed. It publishes nothing. As a read-modify-write it continues the release
+        // sequence of the content that it replaces, so a thread that loads the new content still
+        // sees what was published with the old one. On failure Acquire, like `load`.
+        // Model: keyed::two_decide_on_a_key
+        let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
+        let (old, new) = (self.held.bits(), next.bits());
+        let exchanged = self
+            .fast_pair
+            .compare_exchange(self.slot, old, new, success, failure);
+        exchanged.map(|_| ()).map_err(SlotState::of_bits)
     }
 }

@@ -17,7 +17,7 @@
 //! - **Protected** keys have got at least two grants. Keys with only one, such as those of a flood,
 //!   are evicted first.
 //! - A **newcomer** took the slot of a key in use, and has got one grant. If keys have spent about
-//!   the same, newcomers are evicted first ([`leaving`](super::leaving)).
+//!   the same, newcomers are evicted first (`admit/leaving.rs`).
 //! - **Second** says whether the slot is in the key's second pair of buckets
 //!   ([`probe_seq`](super::probe_seq)).
 //! - The **code** says whether the slot has a key, and which of these it is. Bit 1 is set if a key
@@ -33,9 +33,9 @@
 use crate::sync::{IS_MODEL, inject_fault};
 
 /// The most plans of a table.
-pub(super) const PLANS: u64 = 8;
+pub(crate) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can distinguish. Few in a model, so that they recur.
-pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
+pub(crate) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
 
 const STATE: u64 = 0b11;
 const LIVE: u64 = 0b10;
@@ -47,74 +47,62 @@ const CODE: u64 = PROTECTED | STATE;
 const VERSION_SHIFT: u32 = 7;
 /// Marks a claim that evicted a key in use. (A claim has no version.)
 const EVICTED: u64 = 1 << VERSION_SHIFT;
-pub(super) const TAG_SHIFT: u32 = 12;
+pub(crate) const TAG_SHIFT: u32 = 12;
 const TAG: u64 = !0 << TAG_SHIFT;
 const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32));
 
 // The codes of a slot. A free slot has the code 0.
 const PENDING: u64 = 1;
 /// A key that was granted permits once at most, and is no newcomer.
-pub(super) const PLAIN: u64 = LIVE;
-pub(super) const NEWCOMER: u64 = LIVE | 1;
+pub(crate) const PLAIN: u64 = LIVE;
+pub(crate) const NEWCOMER: u64 = LIVE | 1;
 /// A protected key.
-pub(super) const TWICE: u64 = LIVE | PROTECTED;
+pub(crate) const TWICE: u64 = LIVE | PROTECTED;
 /// A banned key, which is not protected.
 const BANNED: u64 = PROTECTED;
 const BANNED_TWICE: u64 = PROTECTED | 1;
 
-/// The state of a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SlotKind {
-    /// The slot belongs to no key.
-    Free,
-    /// The slot is claimed for a key that is not in the table yet. In place of the word it holds
-    /// the claim's own number.
-    Pending,
-    /// The slot belongs to a key.
-    Live,
-    /// The slot belongs to a banned key. No permits can be given back before the key's next grant.
-    Banned,
-}
-
 /// A slot's content at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SlotState {
+pub(crate) struct SlotState {
     label: u64,
-    pub(super) word: u64,
+    word: u64,
+}
+
+/// A label with the word 0, as a free slot has it.
+impl From<u64> for SlotState {
+    #[inline(always)]
+    fn from(label: u64) -> Self {
+        Self { label, word: 0 }
+    }
 }
 
 impl SlotState {
     /// The content of a slot that has never been used. It never recurs, and no other content has
     /// its label.
-    pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
+    pub(crate) const NEVER_USED: Self = Self { label: 0, word: 0 };
     /// The content of a slot whose claim was released, or whose key was removed.
-    pub(super) const RELEASED: Self = Self {
+    pub(crate) const RELEASED: Self = Self {
         label: SECOND,
         word: 0,
     };
 
     #[inline(always)]
-    pub(super) const fn of_bits(bits: u128) -> Self {
+    pub(crate) const fn of_bits(bits: u128) -> Self {
         Self {
             label: bits as u64,
             word: (bits >> 64) as u64,
         }
     }
 
-    /// Returns the content with this label and the word 0, such as that of a free slot.
     #[inline(always)]
-    pub(super) const fn of_label(label: u64) -> Self {
-        Self { label, word: 0 }
-    }
-
-    #[inline(always)]
-    pub(super) const fn bits(self) -> u128 {
+    pub(crate) const fn bits(self) -> u128 {
         (self.word as u128) << 64 | self.label as u128
     }
 
     /// Returns the content of a live slot whose key is not protected.
     #[inline(always)]
-    pub(super) const fn live(tag: u64, second: bool, plan: u8, version: u64, word: u64) -> Self {
+    pub(crate) const fn live(tag: u64, second: bool, plan: u8, version: u64, word: u64) -> Self {
         let label = tag
             | (version % VERSIONS) << VERSION_SHIFT
             | (plan as u64 % PLANS) << PLAN_SHIFT
@@ -125,12 +113,12 @@ impl SlotState {
 
     /// Returns the same label for the second pair.
     #[inline(always)]
-    pub(super) const fn of_second(label: u64) -> u64 {
+    pub(crate) const fn of_second(label: u64) -> u64 {
         label | SECOND
     }
 
     /// Returns a claim for a key. `evicts` says whether it takes the slot of a key in use.
-    pub(super) const fn pending(tag: u64, second: bool, evicts: bool, nonce: u64) -> Self {
+    pub(crate) const fn pending(tag: u64, second: bool, evicts: bool, nonce: u64) -> Self {
         let evicted = evicts as u64 * EVICTED;
         Self {
             label: tag | evicted | (second as u64) << 2 | PENDING,
@@ -139,19 +127,19 @@ impl SlotState {
     }
 
     /// Returns whether a claim took the slot of a key in use.
-    pub(super) const fn has_evicted(self) -> bool {
+    pub(crate) const fn has_evicted(self) -> bool {
         self.is_pending() && self.label & EVICTED != 0
     }
 
     #[inline(always)]
-    pub(super) const fn with_word(self, word: u64) -> Self {
+    pub(crate) const fn with_word(self, word: u64) -> Self {
         Self { word, ..self }
     }
 
     /// Returns the bits that say what the slot is. Live keys of one plan that have the same code
     /// differ in their words alone.
     #[inline(always)]
-    pub(super) const fn code(self) -> u64 {
+    pub(crate) const fn code(self) -> u64 {
         self.label & CODE
     }
 
@@ -165,7 +153,7 @@ impl SlotState {
 
     /// Returns the same content of a live slot, whose key is banned if `is_banned` is true. A key
     /// that is banned is no newcomer any more.
-    pub(super) const fn banned_if(self, is_banned: bool) -> Self {
+    pub(crate) const fn banned_if(self, is_banned: bool) -> Self {
         self.with_code(match (is_banned, self.is_protected()) {
             (false, false) => PLAIN,
             (false, true) => TWICE,
@@ -176,7 +164,7 @@ impl SlotState {
 
     /// Returns the same content of a live slot, and protects the key if `is_protected` is true.
     #[inline(always)]
-    pub(super) const fn protected_if(self, is_protected: bool) -> Self {
+    pub(crate) const fn protected_if(self, is_protected: bool) -> Self {
         match (is_protected, self.is_banned()) {
             (false, _) => self,
             (true, false) => self.with_code(TWICE),
@@ -185,18 +173,20 @@ impl SlotState {
     }
 
     /// Returns whether the key is protected.
-    pub(super) const fn is_protected(self) -> bool {
+    pub(crate) const fn is_protected(self) -> bool {
         matches!(self.code(), TWICE | BANNED_TWICE)
     }
 
+    /// Returns whether the slot belongs to a banned key. No permits can be given back to it before
+    /// its next grant.
     #[inline(always)]
-    const fn is_banned(self) -> bool {
+    pub(crate) const fn is_banned(self) -> bool {
         self.label & (LIVE | PROTECTED) == PROTECTED
     }
 
     /// Returns the same content of a live slot, whose key becomes a newcomer if `is_newcomer` is
     /// true. Protected and banned keys stay what they are.
-    pub(super) const fn newcomer_if(self, is_newcomer: bool) -> Self {
+    pub(crate) const fn newcomer_if(self, is_newcomer: bool) -> Self {
         match is_newcomer && self.code() == PLAIN {
             true => self.with_code(NEWCOMER),
             false => self,
@@ -205,14 +195,14 @@ impl SlotState {
 
     /// Returns whether the key is a newcomer.
     #[inline(always)]
-    pub(super) const fn is_newcomer(self) -> bool {
+    pub(crate) const fn is_newcomer(self) -> bool {
         self.code() == NEWCOMER
     }
 
     /// Returns the same content of a live slot whose key is not banned. If `takes` is true, the key
     /// gets a grant, which protects it.
     #[inline(always)]
-    pub(super) const fn granted_if(self, takes: bool) -> Self {
+    pub(crate) const fn granted_if(self, takes: bool) -> Self {
         Self {
             label: self.label & !(takes as u64) | (takes as u64 * PROTECTED),
             ..self
@@ -221,24 +211,24 @@ impl SlotState {
 
     /// Returns whether this slot has the label of `plain`, or that of the same key as a newcomer.
     #[inline(always)]
-    pub(super) const fn is_unprotected(self, plain: Self) -> bool {
+    pub(crate) const fn is_unprotected(self, plain: Self) -> bool {
         self.label ^ plain.label <= NEWCOMER ^ PLAIN
     }
 
     /// Returns whether this slot has the label of `plain`, or that of the same key as a newcomer or
     /// protected.
     #[inline(always)]
-    pub(super) const fn is_unbanned(self, plain: Self) -> bool {
+    pub(crate) const fn is_unbanned(self, plain: Self) -> bool {
         (self.label ^ plain.label) & !(PROTECTED | 1) == 0
     }
 
     /// Returns the class of a live slot's key. Keys of a lower class leave first.
     #[inline(always)]
-    pub(super) const fn class(self) -> u64 {
+    pub(crate) const fn class(self) -> u64 {
         (self.is_banned() as u64) << 1 | self.is_protected() as u64
     }
 
-    pub(super) const fn with_version(self, version: u64) -> Self {
+    pub(crate) const fn with_version(self, version: u64) -> Self {
         let version = (version % VERSIONS) << VERSION_SHIFT;
         Self {
             label: self.label & !((VERSIONS - 1) << VERSION_SHIFT) | version,
@@ -246,7 +236,7 @@ impl SlotState {
         }
     }
 
-    pub(super) const fn with_plan(self, plan: u8) -> Self {
+    pub(crate) const fn with_plan(self, plan: u8) -> Self {
         let plan = (plan as u64 % PLANS) << PLAN_SHIFT;
         Self {
             label: self.label & !((PLANS - 1) << PLAN_SHIFT) | plan,
@@ -254,47 +244,44 @@ impl SlotState {
         }
     }
 
-    pub(super) const fn with_second(self, second: bool) -> Self {
+    pub(crate) const fn with_second(self, second: bool) -> Self {
         Self {
             label: self.label & !SECOND | (second as u64) << 2,
             ..self
         }
     }
 
-    /// Returns everything except the word.
+    /// Returns the word. That of a claim is its own number, and that of a free slot is 0.
     #[inline(always)]
-    pub(super) const fn label(self) -> u64 {
-        self.label
+    pub(crate) const fn word(self) -> u64 {
+        self.word
     }
 
-    pub(super) const fn state(self) -> SlotKind {
-        match self.code() {
-            0 => SlotKind::Free,
-            PENDING => SlotKind::Pending,
-            _ if self.is_banned() => SlotKind::Banned,
-            _ => SlotKind::Live,
-        }
+    /// Returns everything except the word.
+    #[inline(always)]
+    pub(crate) const fn label(self) -> u64 {
+        self.label
     }
 
     /// Returns whether the slot has a key.
     #[inline(always)]
-    pub(super) const fn is_live(self) -> bool {
+    pub(crate) const fn is_live(self) -> bool {
         self.label & (LIVE | PROTECTED) != 0
     }
 
     /// Returns whether the slot has a key that is not banned, or all these labels have: `self` may
     /// have the bits that several labels share.
     #[inline(always)]
-    pub(super) const fn is_live_and_not_banned(self) -> bool {
+    pub(crate) const fn is_live_and_not_banned(self) -> bool {
         self.label & LIVE != 0
     }
 
-    pub(super) const fn is_pending(self) -> bool {
+    pub(crate) const fn is_pending(self) -> bool {
         self.code() == PENDING
     }
 
     #[inline(always)]
-    pub(super) const fn is_free(self) -> bool {
+    pub(crate) const fn is_free(self) -> bool {
         self.code() == 0
     }
 
@@ -302,33 +289,33 @@ impl SlotState {
     /// whether the slot is in that key's second pair. (In the other pair it would belong to another
     /// key with the same tag.)
     #[inline(always)]
-    pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
+    pub(crate) fn is_of(self, tag: u64, second: bool) -> bool {
         self.may_be_of(tag, second) && !self.is_free()
     }
 
     /// Does what [`is_of`](Self::is_of) does, but also returns `true` for free slots if the tag is
     /// 0.
     #[inline(always)]
-    pub(super) fn may_be_of(self, tag: u64, second: bool) -> bool {
+    pub(crate) fn may_be_of(self, tag: u64, second: bool) -> bool {
         let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second); // FAULT
         self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2
     }
 
-    pub(super) const fn tag(self) -> u64 {
+    pub(crate) const fn tag(self) -> u64 {
         self.label & TAG
     }
 
     /// Returns whether the slot is in the second pair of buckets of its key.
-    pub(super) const fn is_second(self) -> bool {
+    pub(crate) const fn is_second(self) -> bool {
         self.label & SECOND != 0
     }
 
-    pub(super) const fn plan(self) -> u8 {
+    pub(crate) const fn plan(self) -> u8 {
         (self.label >> PLAN_SHIFT & (PLANS - 1)) as u8
     }
 
     /// Returns the last bits of the version.
-    pub(super) const fn version(self) -> u64 {
+    pub(crate) const fn version(self) -> u64 {
         self.label >> VERSION_SHIFT & (VERSIONS - 1)
     }
 }

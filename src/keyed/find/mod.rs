@@ -1,0 +1,20 @@
+//! The part that finds: where a key may be, and what the slots there hold. It knows no algorithm,
+//! and uses no other part of the table.
+//!
+//! | type | the other parts use it to |
+//! |---|---|
+//! | [`ProbeSeq`] | name a key: its hash, its tag |
+//! | [`Table`] | load slots (`find`, `found`, `look`, `look_at_labels`), and change them (`claim`, `evict`, `establish`, `release`, `migrate`, `decide`) |
+//! | [`FoundSlot`] | decide on a slot in place |
+//! | [`Probe`], its labels | choose among the slots where a key may be |
+//! | [`SlotState`] | read and make the content of a slot |
+
+mod probe;
+mod probe_seq;
+mod slot;
+mod table;
+
+pub(super) use probe::{Lookup, Probe};
+pub(super) use probe_seq::{ProbeSeq, tag_of};
+pub(super) use slot::{NEWCOMER, PLAIN, PLANS, SlotState, TWICE, VERSIONS};
+pub(super) use table::{FoundSlot, SlotIndex, Table};
