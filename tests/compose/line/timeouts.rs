@@ -181,6 +181,40 @@ fn a_timer_of_another_clock_ends_a_time_too() {
     tested.assert_empty();
 }
 
+/// A caller that may not wait is denied by the member, also if no caller may.
+#[test]
+fn a_caller_without_time_does_not_stand_in_line() {
+    let (tested, outside) = Tested::full();
+    let line = Line::new(&*tested.limits).max_waiting_permits(0);
+    let on = line.with_timer(&tested.clock);
+    let short = Duration::from_nanos(1);
+    for (timeout, member) in [(Duration::ZERO, Some(1)), (short, None)] {
+        let answers = [
+            line.blocking_acquire_timeout(1, timeout).map(drop),
+            ready(pin!(on.acquire_timeout(1, timeout))).map(drop),
+        ];
+        let members = answers.map(|answer| answer.expect_err("no room").member());
+        assert_eq!(members, [member; 2], "{timeout:?}");
+    }
+    drop(outside);
+    tested.assert_empty();
+}
+
+/// A look at a concurrency tells what a request would get while a caller waits for it.
+#[test]
+fn a_caller_that_waits_for_room_is_not_passed_by_a_composition() {
+    let tested = Tested::one_a_second();
+    let one = tested.inside.try_enter_owned(1).expect("room");
+    let waits = that_waits(tested.inside.enter_n(2));
+    let busy = |answer: Result<(), AllDenied>| answer.map_err(|denied| denied.member());
+    assert_eq!(busy(tested.limits.check_n(1)), Err(Some(1)));
+    assert_eq!(busy(tested.limits.try_acquire().map(drop)), Err(Some(1)));
+    assert_eq!((tested.rate(), tested.inside.inside()), (2, 1));
+    drop((one, waits));
+    assert_eq!(tested.limits.check_n(1), Ok(()));
+    tested.assert_empty();
+}
+
 /// A caller whose time is over has asked a last time, and that denial counts.
 #[test]
 fn a_counted_member_counts_a_caller_whose_time_is_over_once() {

@@ -1,5 +1,6 @@
 //! What a caller in line is told, and when.
 
+use tollgate::Adjustable;
 use tollgate::compose::{AllDenied, Held, Line, Member, Named};
 use tollgate::store::Place;
 
@@ -142,6 +143,28 @@ fn a_permanent_denial_ends_the_wait() {
     assert_eq!(tested.line.waiting(), 0);
     drop(outside);
     tested.assert_empty();
+}
+
+/// Another member without room is not waited for then.
+#[test]
+fn a_quota_that_is_lowered_while_a_caller_waits_ends_the_wait_at_once() {
+    let clock = ManualClock::new();
+    let bucket = TokenBucket::new(Quota::per_second(2)).expect("a quota");
+    let rate = Adjustable::with_clock(bucket, clock.clone());
+    let [one, other] = [(); 2].map(|()| Concurrency::new(2).expect("a limit"));
+    let all = All::new((&rate, &one, &other)).expect("three limits");
+    let line = Line::new(&all);
+    let on = line.with_timer(&clock);
+    let outside = one.try_enter().expect("room");
+    let mut waits = that_waits(on.acquire_n(2));
+    let _stays = other.try_enter().expect("room");
+    let lowered = rate.set_quota(Quota::per_second(1), Keep::AsIs);
+    assert!(lowered.is_ok());
+    drop(outside);
+    let denied = ready(waits.as_mut()).map(drop).expect_err("one at most");
+    assert_eq!((denied.member(), denied.is_permanent()), (Some(0), true));
+    let inside = (one.inside(), other.inside());
+    assert_eq!((line.waiting(), inside), (0, (0, 1)));
 }
 
 #[test]
