@@ -53,9 +53,10 @@ macro_rules! grants {
     };
 }
 
-/// Implements [`Member`] for a limiter that can settle.
+/// Implements [`Member`] for a limiter that can settle. `by_view`: its view makes single attempts,
+/// and takes as of a later tick.
 macro_rules! settles {
-    (reserves [$($parameters:tt)*] $clock:ty, $limiter:ty) => {
+    (by_view [$($parameters:tt)*] $clock:ty, $limiter:ty) => {
         settles!([$($parameters)*] $clock, $limiter, self => self, {
             #[inline]
             fn place(&self) -> Place {
@@ -157,18 +158,18 @@ macro_rules! cannot_undo {
     };
 }
 
-settles!(reserves [A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
+settles!(by_view [A: GiveBack + Debt, C, P: AtomicWord] C, Limiter<A, C, P>);
 
 #[cfg(feature = "wide")]
-settles!(reserves [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
+settles!(by_view [A: GiveBack + Debt + crate::algorithm::Settings, C] C, crate::adjustable::limiter::Adjustable<A, C>);
 #[cfg(feature = "std")]
 settles!([A: Split + Debt, C] C, crate::sharded::limiter::Sharded<A, C>);
 #[cfg(feature = "std")]
 settles!([C] C, crate::multiword::slotted::SlottedWindow<C>);
 #[cfg(feature = "keyed")]
-settles!(reserves [A: GiveBack + Debt, C, S] C, Key<&Keyed<A, C, S>>);
+settles!(by_view [A: GiveBack + Debt, C, S] C, Key<&Keyed<A, C, S>>);
 #[cfg(feature = "keyed")]
-settles!(reserves [A: GiveBack + Debt, C, S] C, Key<Arc<Keyed<A, C, S>>>);
+settles!(by_view [A: GiveBack + Debt, C, S] C, Key<Arc<Keyed<A, C, S>>>);
 
 macro_rules! reserves {
     ($($algorithm:ty)*) => {$(

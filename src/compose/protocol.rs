@@ -5,7 +5,7 @@ use core::mem;
 use super::all::All;
 use super::denied::AllDenied;
 use super::members::Members;
-use super::undo::Undo;
+use super::undo::UndoOnPanic;
 use super::visits::{Check, Denial, Take, TakeFast, Why};
 use crate::clock::Tick;
 use crate::outcome::Denied;
@@ -131,7 +131,7 @@ impl<M: Members<C>, C> All<M, C> {
         unrolled!(M::COUNT.unwrap_or(0), |position| {
             let member = self.order.get(position);
             let n = cost(member);
-            let undo = Undo::new(self, &mut grants, now, Why::LostRace);
+            let undo = UndoOnPanic::new(self, &mut grants, now, Why::LostRace);
             let taken = match self.members.grant_mut(undo.grants, position) {
                 Some(grant) => {
                     let take = Take {
@@ -146,6 +146,8 @@ impl<M: Members<C>, C> All<M, C> {
             };
             mem::forget(undo);
             match taken {
+                // The outer `None` is a member that is missing, the inner one an attempt that
+                // does not tell.
                 Some(Some(Ok(()))) => {}
                 Some(Some(Err(denied))) if position == 0 => return Err(denied),
                 unfinished => {
@@ -216,7 +218,7 @@ impl<M: Members<C>, C> All<M, C> {
         cost: impl Cost,
         now: Tick,
     ) -> Result<Option<LostRace>, AllDenied> {
-        let undo = Undo::new(self, grants, now, Why::LostRace);
+        let undo = UndoOnPanic::new(self, grants, now, Why::LostRace);
         for position in first..self.order.len() {
             let member = self.order.get(position);
             let n = self.sums(cost)(member);
@@ -250,7 +252,7 @@ impl<M: Members<C>, C> All<M, C> {
 
     /// Reads the clock again, and gives back what the round took.
     fn give_back_round(&self, grants: &mut M::Grants, now: Tick, later: impl Later) -> Tick {
-        let mut undo = Undo::new(self, grants, now, Why::LostRace);
+        let mut undo = UndoOnPanic::new(self, grants, now, Why::LostRace);
         undo.now = later(now).max(now);
         let undoes = !inject_fault!(ForgetsToUndo); // FAULT
         if undoes {
@@ -321,7 +323,7 @@ impl<M: Members<C>, C> All<M, C> {
     /// Gives all grants back, the last one first. Returns how many permits came back.
     #[cold]
     pub(super) fn give_back(&self, grants: &mut M::Grants, now: Tick, why: Why) -> u64 {
-        let mut undo = Undo::new(self, grants, now, why);
+        let mut undo = UndoOnPanic::new(self, grants, now, why);
         let back = undo.run();
         mem::forget(undo);
         back

@@ -10,7 +10,7 @@ use super::denied::AllDenied;
 use super::members::ReserveMembers;
 use super::protocol::{Cost, ROUNDS, cost_of};
 use super::reserved::AllReserved;
-use super::undo::Undo;
+use super::undo::UndoOnPanic;
 use super::verbs::clock_forms;
 use super::visits::{Check, TakeAsOf, Why};
 use crate::clock::{Clock, Tick};
@@ -255,7 +255,7 @@ impl<M: ReserveMembers<C>, C> All<M, C> {
         loop {
             let due = self.counted(self.due_by(latest, cost, now))?;
             let mut grants = self.members.no_grants();
-            let undo = Undo::new(self, &mut grants, now, Why::Cancelled);
+            let undo = UndoOnPanic::new(self, &mut grants, now, Why::Cancelled);
             match self.take_as_of(undo.grants, cost, due, now) {
                 Ok(()) => {
                     mem::forget(undo);

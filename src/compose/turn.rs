@@ -17,7 +17,7 @@ use super::denied::AllDenied;
 use super::held::Held;
 use super::member::Member;
 use super::members::{Members, Visitor, through_members};
-use super::undo::Undo;
+use super::undo::UndoOnPanic;
 use super::visits::Why;
 use super::waiting_permits::PlaceInLine;
 use crate::clock::{Clock, Tick, Timer};
@@ -45,7 +45,7 @@ pub(super) async fn take_when_granted<M: Members<C>, C: Clock>(
         let denied = match take_beside(all, room.as_ref(), &cost, now) {
             Ok(mut grants) => {
                 let entered = room.map(Room::keep);
-                let undo = Undo::new(all, &mut grants, now, Why::LostRace);
+                let undo = UndoOnPanic::new(all, &mut grants, now, Why::LostRace);
                 if let Some((member, n)) = entered {
                     all.count(member, true, n);
                 }

@@ -8,14 +8,14 @@ use crate::sync::inject_fault;
 
 /// Gives all grants back when it is dropped: when a member, a clock or a waker panics. Otherwise it
 /// is forgotten, so that it costs nothing.
-pub(super) struct Undo<'u, M: Members<C>, C> {
+pub(super) struct UndoOnPanic<'u, M: Members<C>, C> {
     all: &'u All<M, C>,
     pub(super) grants: &'u mut M::Grants,
     pub(super) now: Tick,
     why: Why,
 }
 
-impl<'u, M: Members<C>, C> Undo<'u, M, C> {
+impl<'u, M: Members<C>, C> UndoOnPanic<'u, M, C> {
     #[inline(always)]
     pub(super) fn new(all: &'u All<M, C>, grants: &'u mut M::Grants, now: Tick, why: Why) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl<'u, M: Members<C>, C> Undo<'u, M, C> {
     }
 }
 
-impl<M: Members<C>, C> Drop for Undo<'_, M, C> {
+impl<M: Members<C>, C> Drop for UndoOnPanic<'_, M, C> {
     #[cold]
     #[inline(never)]
     fn drop(&mut self) {

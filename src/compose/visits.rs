@@ -38,6 +38,7 @@ impl Denial {
     pub(super) const fn none() -> Self {
         Self {
             is_any: false,
+            // Not read.
             longest: AllDenied::Line,
         }
     }

@@ -63,7 +63,7 @@ pub struct Granted {
     reset: u64,
     ready: u64,
     speed: NonZeroU64,
-    /// Which word of the limiter made the grant, if there are several.
+    /// Which word of the limiter, or which version and plan, made the grant, if there are several.
     source: u32,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Each group holds verbs that require the same trait of the algorithm. It names that trait, the
 //! trait of limiters with these verbs (if there is one), and each verb together with its form that
-//! takes a tick.
+//! takes a tick. A macro `$then` gets each group after its own `$context`.
 
 /// The verbs of every limiter.
 macro_rules! take_verbs {

@@ -52,6 +52,7 @@ impl<A: Algorithm> Request<'_, A> {
     /// Finds the slot of a known key whose word has this version.
     #[inline(always)]
     fn find_known(&self, version: u64) -> Option<FoundSlot<'_>> {
+        // Only the label is compared: `find` sets which pair, and ignores the word.
         let expected = SlotState::live(self.probe_seq.tag(), false, self.plan, version, 0);
         let expected = expected.protected_if(true);
         self.keys.table().find(&self.probe_seq, expected)

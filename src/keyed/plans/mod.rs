@@ -132,7 +132,7 @@ impl<A> Plans<A> {
         self.names.iter().position(|known| known == name)
     }
 
-    /// Returns the current version.
+    /// Returns the current version: how many times quotas were changed.
     #[inline(always)]
     pub(crate) fn version(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the store of `set_quota`: the version's parameters are

@@ -11,14 +11,8 @@ use super::{per_second as bucket, rates, settled};
 use crate::support::*;
 
 /// Granted, permits, denied, returned, charged.
-fn numbers(stats: LimiterStats) -> [u64; 5] {
-    [
-        stats.granted,
-        stats.permits,
-        stats.denied,
-        stats.returned,
-        stats.charged,
-    ]
+fn numbers(it: LimiterStats) -> [u64; 5] {
+    [it.granted, it.permits, it.denied, it.returned, it.charged]
 }
 
 #[test]

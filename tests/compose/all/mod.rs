@@ -13,7 +13,7 @@ mod panics;
 mod reserve;
 mod reserve_model;
 mod same_limit;
-mod scripted;
+pub(crate) mod scripted;
 mod user_members;
 
 use tollgate::compose::AllDenied;

@@ -7,16 +7,16 @@ use crate::support::*;
 
 /// A member that grants, unless a test says otherwise. A composition takes from it last if it
 /// can't undo.
-pub(super) struct Scripted<'s> {
-    pub(super) can_undo: bool,
+pub(crate) struct Scripted<'s> {
+    pub(crate) can_undo: bool,
     /// Runs at each step of a request. If it returns a denial when the member is checked or taken
     /// from, the member denies.
-    pub(super) at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync),
+    pub(crate) at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync),
 }
 
 /// A step of a request, as a member sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Check,
     Take,
     GiveBack,
@@ -24,12 +24,12 @@ pub(super) enum Step {
 }
 
 impl<'s> Scripted<'s> {
-    pub(super) fn new(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
+    pub(crate) fn new(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
         Self { can_undo: true, at }
     }
 
     /// Returns a member that is taken from last.
-    pub(super) fn last(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
+    pub(crate) fn last(at: &'s (dyn Fn(Step, Tick) -> Option<Denied> + Sync)) -> Self {
         Self {
             can_undo: false,
             ..Self::new(at)
@@ -37,7 +37,7 @@ impl<'s> Scripted<'s> {
     }
 
     /// Returns the member as one whose type is known only at run time.
-    pub(super) fn member<C>(&self) -> &(dyn Member<C> + Send + Sync + 's) {
+    pub(crate) fn member<C>(&self) -> &(dyn Member<C> + Send + Sync + 's) {
         self
     }
 }

@@ -1,10 +1,10 @@
 //! What a caller in line is told, and when.
 
 use tollgate::Adjustable;
-use tollgate::compose::{AllDenied, Held, Line, Member, Named};
-use tollgate::store::Place;
+use tollgate::compose::{AllDenied, Line, Named};
 
 use super::{Tested, is_permanent, rate};
+use crate::all::scripted::Scripted;
 use crate::support::*;
 
 #[test]
@@ -336,36 +336,12 @@ fn a_timer_that_does_not_sleep_yields_to_the_executor() {
     assert_eq!(wakes.wakes(), 1);
 }
 
-/// A limit that is busy, and does not say until when.
-struct Busy;
-
-impl Member<ManualClock> for Busy {
-    fn place(&self) -> Place {
-        Place::of(self)
-    }
-
-    fn check(&self, n: u64, _: Tick) -> Result<(), Denied> {
-        Err(Denied::busy(n))
-    }
-
-    fn take(&self, n: u64, _: Tick) -> Result<Held, Denied> {
-        Err(Denied::busy(n))
-    }
-
-    fn available_at(&self, _: Tick) -> u64 {
-        0
-    }
-
-    fn give_back(&self, _: Held, _: Tick) -> u64 {
-        0
-    }
-}
-
 #[test]
 fn a_member_that_does_not_say_when_it_grants_ends_the_wait() {
     let tested = Tested::one_a_second();
-    let busy: &(dyn Member<ManualClock> + Send + Sync) = &Busy;
-    let all = All::new((&tested.limits.inner().0, busy)).expect("two limits");
+    let is_busy = |_, _| Some(Denied::busy(1));
+    let busy = Scripted::new(&is_busy);
+    let all = All::new((&tested.limits.inner().0, busy.member())).expect("two limits");
     let line = Line::new(&all);
     let on = line.with_timer(&tested.clock);
     for denied in [
