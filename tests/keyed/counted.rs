@@ -105,8 +105,8 @@ fn threads_lose_no_counts() {
                 let _ = table.key(&(key % 100)).try_acquire();
             }
         });
-        let decisions = table.stats();
-        assert_eq!((decisions.granted, decisions.denied), (500, 3500));
+        let stats = table.stats();
+        assert_eq!((stats.granted, stats.denied), (500, 3500));
     });
 }
 

@@ -95,6 +95,13 @@ fn a_key_that_is_banned_during_a_refund_gets_nothing_back() {
     assert_eq!((key.refund(1), key.available()), (0, 0));
 }
 
+/// Returns such a table with these keys, each of which was granted once.
+fn full_of(keys: &[u64]) -> Rc<Keyed<Hooked, ManualClock, IdentityState>> {
+    let limiter = table_of_latecomers(Overflow::Deny);
+    assert!(keys.iter().all(|key| limiter.try_acquire(key).is_ok()));
+    Rc::new(limiter)
+}
+
 /// While a new key looks for a slot, another slot becomes free, and another caller inserts the same
 /// key there. The key has one slot and one burst.
 #[test]
@@ -104,10 +111,7 @@ fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
         for freed in there.iter().filter(|key| *key != free) {
             // Before the slot is claimed, and before the claim is established.
             for step in [0, 1] {
-                let limiter = Rc::new(table_of_latecomers(Overflow::Deny));
-                for key in there {
-                    assert!(limiter.try_acquire(key).is_ok());
-                }
+                let limiter = full_of(there);
                 assert!(limiter.key(free).remove());
                 let others = Rc::clone(&limiter);
                 at_call(Call::Step, step, move || {
@@ -121,5 +125,24 @@ fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
                 assert_eq!((limiter.len(), limiter.stats().inserted), (14, 17));
             }
         }
+    }
+}
+
+/// While a new key finds all its slots taken, one becomes free, and another caller inserts the same
+/// key there. The key is found then: the decision is its own, and not one without room.
+#[test]
+fn a_key_that_another_caller_inserts_into_the_last_slot_has_room() {
+    let (there, new) = in_sixteen_slots(17).split_at(16);
+    for freed in there {
+        let limiter = full_of(there);
+        let others = Rc::clone(&limiter);
+        at_call(Call::Step, 0, move || {
+            assert!(others.key(freed).remove());
+            assert!(others.try_acquire(&new[0]).is_ok());
+        });
+        let denied = limiter.try_acquire(&new[0]).expect_err("one an hour");
+        assert!(denied.retry_after().is_some(), "{freed}: {denied}");
+        assert!(!unhook(), "the decision was not interrupted");
+        assert_eq!((limiter.len(), limiter.stats().no_room), (16, 0));
     }
 }
