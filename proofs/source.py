@@ -18,7 +18,7 @@ MODELED = {
     "src/algorithm/pace/mod.rs": [
         "from_quota", "from_interval", "fitted", "reaching", "starting_with", "gcd", "min",
     ],
-    "src/algorithm/pace/meter.rs": ["scale", "accrued", "tick_of", "is_short", "horizon", "resets"],
+    "src/algorithm/pace/accrual.rs": ["scale", "accrued", "tick_of", "is_short", "horizon", "resets"],
     "src/algorithm/pace/verbs.rs": [
         "accrued", "headroom", "step", "take_up_to", "free", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
@@ -32,7 +32,7 @@ MODELED = {
 }
 
 CONSTANTS = {
-    "src/algorithm/pace/meter.rs": ["SPEED_BITS"],
+    "src/algorithm/pace/accrual.rs": ["SPEED_BITS"],
     "src/algorithm/pace/mod.rs": ["EXACT_N"],
     "src/quota/mod.rs": ["MIN_HORIZON_NS", "MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
     "crates/tollgate-redis/src/lua/span.lua": ["SPAN"],

@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use super::alignment::Alignment;
 use super::division::Divisor;
-use super::pace::meter::Meter;
+use super::pace::accrual::Accrual;
 use super::settings::settings;
 use crate::clock::Tick;
 use crate::outcome::Granted;
@@ -248,22 +248,22 @@ pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, QuotaError> {
     }
 }
 
-/// A meter by which all permits of a window accrue at once, at the window's beginning.
+/// An accrual by which all permits of a window accrue at once, at the window's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(super) struct WindowMeter {
+pub(super) struct WindowAccrual {
     pub(super) grid: Grid,
     /// Permits per window.
     pub(super) step: NonZeroU64,
 }
 
-impl WindowMeter {
+impl WindowAccrual {
     pub(super) const fn windows(&self) -> u64 {
         self.grid.windows
     }
 }
 
-impl Meter for WindowMeter {
+impl Accrual for WindowAccrual {
     const ONE_BY_ONE: bool = false;
 
     #[inline(always)]
@@ -292,4 +292,4 @@ impl Meter for WindowMeter {
 }
 
 settings!(Grid, 5, if Grid::fits; period lead last windows);
-settings!(WindowMeter, 6; grid step);
+settings!(WindowAccrual, 6; grid step);

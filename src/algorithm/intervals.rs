@@ -27,7 +27,7 @@ use super::alignment::{Alignment, alignable};
 use super::counting::Counting;
 use super::delegate::{reserves_on, runs_on};
 use super::first_hit::FirstHit;
-use super::grid::{Grid, WindowMeter, needed, period_of, shortest_period};
+use super::grid::{Grid, WindowAccrual, needed, period_of, shortest_period};
 use super::pace::{MAX_WORD, Pace};
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
 use super::{ChangeQuota, Level, carry};
@@ -84,7 +84,7 @@ pub struct Intervals {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Refill {
-    Aligned(Pace<WindowMeter>),
+    Aligned(Pace<WindowAccrual>),
     Greedy(FirstHit),
 }
 
@@ -154,7 +154,11 @@ impl Intervals {
         }
         let grid = Grid::new(period, (MAX_WORD - 2 * burst.get()) / n, Alignment::CLOCK);
         Ok(Self {
-            refill: Refill::Aligned(Pace::of_permits(WindowMeter { grid, step }, burst, initial)),
+            refill: Refill::Aligned(Pace::of_permits(
+                WindowAccrual { grid, step },
+                burst,
+                initial,
+            )),
             alignment: Alignment::CLOCK,
             quota,
         })
@@ -163,10 +167,10 @@ impl Intervals {
     pub(super) const fn aligned(self, alignment: Alignment) -> Self {
         match self.refill {
             Refill::Aligned(pace) => {
-                let WindowMeter { grid, step } = *pace.meter();
+                let WindowAccrual { grid, step } = *pace.accrual();
                 let grid = grid.aligned(alignment);
                 Self {
-                    refill: Refill::Aligned(pace.with_meter(WindowMeter { grid, step })),
+                    refill: Refill::Aligned(pace.with_accrual(WindowAccrual { grid, step })),
                     alignment,
                     quota: self.quota,
                 }
@@ -233,7 +237,7 @@ impl Intervals {
     }
 
     /// Returns the pace of an aligned bucket.
-    pub(super) const fn pace(&self) -> Option<&Pace<WindowMeter>> {
+    pub(super) const fn pace(&self) -> Option<&Pace<WindowAccrual>> {
         match &self.refill {
             Refill::Aligned(pace) => Some(pace),
             Refill::Greedy(_) => None,

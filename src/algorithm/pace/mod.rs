@@ -14,8 +14,8 @@
 //! units. The bucket lacks `word - accrued(now)` units; comments call this the distance of the word
 //! *above the clock*. GCRA calls the word the theoretical arrival time.
 //!
-//! The [`Meter`] decides how units accrue: steadily ([`Steady`]), as below, or many at once
-//! ([`WindowMeter`](super::grid::WindowMeter)).
+//! The [`Accrual`] decides how units accrue: steadily ([`Steady`]), as below, or many at once
+//! ([`WindowAccrual`](super::grid::WindowAccrual)).
 //!
 //! ```text
 //! accrued(now) = floor(min(now, horizon) * speed / 2^60)
@@ -52,7 +52,7 @@
 //! refused. Later ticks count as the horizon: nothing more is refilled. `scripts/prove` proves this
 //! section and the one before it for all words, ticks and quotas.
 
-pub(super) mod meter;
+pub(super) mod accrual;
 mod reserve;
 mod scaled;
 mod shard;
@@ -61,10 +61,10 @@ mod verbs;
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-pub(crate) use meter::{Meter, Steady};
-use meter::{SPEED_BITS, scale};
+pub(crate) use accrual::{Accrual, Steady};
+use accrual::{SPEED_BITS, scale};
 
-use super::grid::WindowMeter;
+use super::grid::WindowAccrual;
 use super::settings::settings;
 use crate::quota::{MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota, QuotaError};
 
@@ -80,7 +80,7 @@ pub(super) const MAX_WORD: u64 = u64::MAX - 1;
 #[repr(C)]
 pub(crate) struct Pace<M = Steady> {
     /// How units accrue.
-    meter: M,
+    accrual: M,
     /// How many units are one permit.
     unit: NonZeroU64,
     /// Units in a full bucket.
@@ -190,7 +190,7 @@ impl Pace {
         let horizon = ((rest as u128) << SPEED_BITS) / speed.get() as u128;
         let inverse = (1_u128 << (64 + SPEED_BITS)) / speed.get() as u128;
         Some(Self {
-            meter: Steady {
+            accrual: Steady {
                 speed,
                 inverse: min(inverse, u64::MAX as u128) as u64,
                 horizon: min(horizon, u64::MAX as u128) as u64,
@@ -206,11 +206,11 @@ impl Pace {
     fn fits(&self) -> bool {
         let (unit, capacity) = (self.unit.get(), self.capacity);
         // A unit is a nanosecond or less.
-        let is_usual = self.meter.speed.get() >> SPEED_BITS > 0;
+        let is_usual = self.accrual.speed.get() >> SPEED_BITS > 0;
         if !is_usual || capacity > MAX_WORD / 2 || self.deficit > self.burst() {
             return false;
         }
-        let built = Self::of_capacity(self.meter.speed.get(), unit, capacity);
+        let built = Self::of_capacity(self.accrual.speed.get(), unit, capacity);
         let whole = Self {
             deficit: 0,
             ..*self
@@ -228,7 +228,7 @@ impl Pace {
     /// Returns the units per permit if `accrued` can lose a fraction of a unit, or `None` if the
     /// pace is exact.
     pub(super) const fn inexact_unit(&self) -> Option<NonZeroU64> {
-        match self.meter.speed.get() % (1 << SPEED_BITS) {
+        match self.accrual.speed.get() % (1 << SPEED_BITS) {
             0 => None,
             _ => Some(self.unit),
         }
@@ -236,10 +236,10 @@ impl Pace {
 }
 
 impl<M: Copy> Pace<M> {
-    /// Creates a pace whose units are whole permits, which accrue as `meter` says.
-    pub(super) const fn of_permits(meter: M, burst: NonZeroU64, initial: u64) -> Self {
+    /// Creates a pace whose units are whole permits, which accrue as `accrual` says.
+    pub(super) const fn of_permits(accrual: M, burst: NonZeroU64, initial: u64) -> Self {
         Self {
-            meter,
+            accrual,
             unit: NonZeroU64::MIN,
             capacity: burst.get(),
             burst,
@@ -247,20 +247,20 @@ impl<M: Copy> Pace<M> {
         }
     }
 
-    /// Returns the same pace on another meter.
-    pub(super) const fn with_meter(self, meter: M) -> Self {
-        Self { meter, ..self }
+    /// Returns the same pace on another accrual.
+    pub(super) const fn with_accrual(self, accrual: M) -> Self {
+        Self { accrual, ..self }
     }
 
-    pub(super) const fn meter(&self) -> &M {
-        &self.meter
+    pub(super) const fn accrual(&self) -> &M {
+        &self.accrual
     }
 }
 
-impl Pace<WindowMeter> {
+impl Pace<WindowAccrual> {
     /// Returns whether a constructor could have made this pace.
     fn fits_windows(&self) -> bool {
-        let all = u128::from(self.meter.windows()) * u128::from(self.meter.step.get());
+        let all = u128::from(self.accrual.windows()) * u128::from(self.accrual.step.get());
         let twice = 2 * u128::from(self.capacity);
         self.capacity / self.unit == self.burst.get()
             && self.deficit <= self.burst()
@@ -300,8 +300,8 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 7, if Self::fits; meter unit capacity burst deficit);
-settings!(Pace<WindowMeter>, 10, if Self::fits_windows; meter unit capacity burst deficit);
+settings!(Pace<Steady>, 7, if Self::fits; accrual unit capacity burst deficit);
+settings!(Pace<WindowAccrual>, 10, if Self::fits_windows; accrual unit capacity burst deficit);
 
 #[cfg(test)]
 mod tests {
@@ -345,7 +345,7 @@ mod tests {
     fn debt_can_be_paid_at_the_last_tick() {
         let pace = Pace::<Steady>::from_quota(Quota::per(1, Duration::from_nanos(1)).burst(3));
         let pace = pace.expect("a quota");
-        let last = pace.meter.horizon;
+        let last = pace.accrual.horizon;
         let now = Tick::from_nanos(last - 10);
         let paid_after = |n| pace.charge(0, now, n).1.clear_after();
         // The burst is available, and one unit comes per nanosecond.

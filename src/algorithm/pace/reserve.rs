@@ -31,12 +31,12 @@
 //! - While no caller waits, every reservation in the word is due, and places move down as for any
 //!   `undo`.
 
-use super::{Meter, Pace};
+use super::{Accrual, Pace};
 use crate::algorithm::can_leave_the_line;
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
-impl<M: Meter + PartialEq> Pace<M> {
+impl<M: Accrual + PartialEq> Pace<M> {
     #[inline(always)]
     pub(crate) fn reserve(
         &self,
@@ -63,8 +63,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         n: u64,
         latest: Tick,
     ) -> Result<(u64, Granted), Denied> {
-        let due = self.meter.tick_of(word.saturating_sub(self.headroom(n)));
-        if due > self.meter.horizon() {
+        let due = self.accrual.tick_of(word.saturating_sub(self.headroom(n)));
+        if due > self.accrual.horizon() {
             return Err(Denied::stuck(n));
         }
         let due = Tick::from_nanos(due);
@@ -103,8 +103,8 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     /// Returns the tick at which this many units have accrued, if it is not past the horizon.
     pub(crate) fn tick_of(&self, units: u64) -> Option<Tick> {
-        let tick = self.meter.tick_of(units);
-        (tick <= self.meter.horizon()).then(|| Tick::from_nanos(tick))
+        let tick = self.accrual.tick_of(units);
+        (tick <= self.accrual.horizon()).then(|| Tick::from_nanos(tick))
     }
 
     /// Gives back the last `n` permits of a reservation, or as many of them as possible. Returns
@@ -159,7 +159,7 @@ impl<M: Meter + PartialEq> Pace<M> {
             return (next, kept, back);
         }
         // The permits that are kept move to lower places, and become due when these places do.
-        let due = Tick::from_nanos(self.meter.tick_of(next.saturating_sub(at_once)));
+        let due = Tick::from_nanos(self.accrual.tick_of(next.saturating_sub(at_once)));
         let due = due.max(now).min(granted.due());
         (next, kept.with_mark(next).with_ready_at(due), back)
     }

@@ -1,9 +1,9 @@
 //! Carries a word over to another pace, by its level or by its share of the capacity.
 
-use super::{MAX_WORD, Meter, Pace, min};
+use super::{Accrual, MAX_WORD, Pace, min};
 use crate::clock::Tick;
 
-impl<M: Meter + PartialEq> Pace<M> {
+impl<M: Accrual + PartialEq> Pace<M> {
     /// Returns the word with the same level, rounded up. The level may exceed the capacity of
     /// `next`.
     pub(crate) fn carry_level(&self, word: u64, now: Tick, next: &Self) -> u64 {

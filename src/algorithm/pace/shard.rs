@@ -7,10 +7,10 @@
 
 use core::num::NonZeroU64;
 
-use super::{Meter, Pace};
+use super::{Accrual, Pace};
 use crate::clock::Tick;
 
-impl<M: Meter + Copy> Pace<M> {
+impl<M: Accrual + Copy> Pace<M> {
     /// Returns the pace of each of `parts` shards, whose permits are units, and the number of units
     /// in a permit of the whole limit. Returns `None` if the sum over all shards does not fit 64
     /// bits.
@@ -34,7 +34,7 @@ impl<M: Meter + Copy> Pace<M> {
         n: u64,
     ) -> Option<Tick> {
         let n = n.saturating_mul(self.unit.get());
-        let now_accrued = self.meter.accrued(now);
+        let now_accrued = self.accrual.accrued(now);
         let mut accrued = now_accrued;
         loop {
             // The units available at `accrued`, how many words are filling, and how soon the first
@@ -63,10 +63,10 @@ impl<M: Meter + Copy> Pace<M> {
                 None => return None,
             }
         }
-        let due = self.meter.tick_of(accrued);
+        let due = self.accrual.tick_of(accrued);
         if accrued == now_accrued {
             return Some(now);
         }
-        (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
+        (due <= self.accrual.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 }

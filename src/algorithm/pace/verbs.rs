@@ -3,16 +3,16 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::{MAX_WORD, Meter, Pace, min};
+use super::{Accrual, MAX_WORD, Pace, min};
 use crate::algorithm::Level;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
-impl<M: Meter + PartialEq> Pace<M> {
+impl<M: Accrual + PartialEq> Pace<M> {
     /// Returns how many units have accrued by `now`.
     #[inline(always)]
     pub(crate) fn accrued(&self, now: Tick) -> u64 {
-        self.meter.accrued(now)
+        self.accrual.accrued(now)
     }
 
     /// Returns the largest distance of the word above the clock at which `n` permits are granted.
@@ -74,14 +74,14 @@ impl<M: Meter + PartialEq> Pace<M> {
         let granted = Granted::new(n, now)
             .with_remaining(self.free(next, accrued), self.unit)
             .with_mark(next);
-        self.meter.resets(granted, next)
+        self.accrual.resets(granted, next)
     }
 
     /// Returns the denial of a request that can be granted once this many units have accrued.
     #[inline(always)]
     fn denied(&self, units: u64, now: Tick, n: u64) -> Denied {
-        let due = self.meter.tick_of(units);
-        if due > self.meter.horizon() {
+        let due = self.accrual.tick_of(units);
+        if due > self.accrual.horizon() {
             Denied::stuck(n)
         } else {
             Denied::later(n, Tick::from_nanos(due).saturating_since(now))
@@ -101,8 +101,8 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// Returns the tick at which as many units have accrued as the word says.
     #[inline]
     pub(crate) fn idle_at(&self, word: u64, now: Tick) -> Tick {
-        let idle_at = self.meter.tick_of(word);
-        match idle_at > self.meter.horizon() {
+        let idle_at = self.accrual.tick_of(word);
+        match idle_at > self.accrual.horizon() {
             true => Tick::MAX,
             false => Tick::from_nanos(idle_at).max(now),
         }
@@ -127,8 +127,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         if n > self.burst.get() {
             return None;
         }
-        let due = self.meter.tick_of(word.saturating_sub(self.headroom(n)));
-        (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
+        let due = self.accrual.tick_of(word.saturating_sub(self.headroom(n)));
+        (due <= self.accrual.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 
     /// Lowers the word by `units`, but not below that of a bucket that is full at `accrued`.
@@ -175,9 +175,9 @@ impl<M: Meter + PartialEq> Pace<M> {
         };
         let clear = next.saturating_sub(self.headroom(0));
         let debt = clear.saturating_sub(accrued).div_ceil(self.unit.get());
-        let clear_after = match self.meter.tick_of(clear) {
+        let clear_after = match self.accrual.tick_of(clear) {
             // Without debt, the clock has already passed this tick.
-            tick if tick > self.meter.horizon() => Duration::MAX,
+            tick if tick > self.accrual.horizon() => Duration::MAX,
             tick => Tick::from_nanos(tick).saturating_since(now),
         };
         (next, Charged::new(n, now).with_debt(debt, clear_after))

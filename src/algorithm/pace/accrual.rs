@@ -1,4 +1,4 @@
-//! Meters: how many units accrue over time.
+//! Accruals: how many units accrue over time.
 
 use core::num::NonZeroU64;
 
@@ -10,7 +10,7 @@ use crate::outcome::Granted;
 pub(super) const SPEED_BITS: u32 = 60;
 
 /// The number of units that have accrued by each tick. It never decreases over time.
-pub(crate) trait Meter {
+pub(crate) trait Accrual {
     /// Whether units accrue one by one, so that a larger word becomes idle later.
     const ONE_BY_ONE: bool;
 
@@ -23,11 +23,11 @@ pub(crate) trait Meter {
     /// Returns the last tick at which units accrue.
     fn horizon(&self) -> u64;
 
-    /// Sets the grant's reset: the tick at which as many units have accrued as `word` says.
+    /// Returns the grant with its reset: the tick at which as many units have accrued as `word` says.
     fn resets(&self, granted: Granted, word: u64) -> Granted;
 }
 
-/// A meter by which units accrue at a steady speed.
+/// An accrual by which units accrue at a steady speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Steady {
@@ -35,7 +35,7 @@ pub(crate) struct Steady {
     pub(super) speed: NonZeroU64,
     /// The last tick at which nothing can wrap.
     pub(super) horizon: u64,
-    /// 2^124 / speed, to divide by the speed: see [`Meter::tick_of`].
+    /// 2^124 / speed, to divide by the speed: see [`Accrual::tick_of`].
     pub(super) inverse: u64,
 }
 
@@ -47,7 +47,7 @@ impl Steady {
     }
 }
 
-impl Meter for Steady {
+impl Accrual for Steady {
     const ONE_BY_ONE: bool = true;
 
     #[inline(always)]
