@@ -292,12 +292,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> AllGranted<R, M, C> 
     /// # }
     /// ```
     pub fn undo_each(&mut self) -> u64 {
-        let now = self.now();
+        let now = self.all.now();
         self.all.give_back(&mut self.grants, now, Why::Undone)
-    }
-
-    fn now(&self) -> Tick {
-        self.all.now()
     }
 
     /// Returns the costs if there is one for each member.
@@ -332,7 +328,7 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C: Clock> AllGranted<R, M, C> 
     ///
     /// [`AllDenied::CostsLength`] if there is not one cost for each member. The grant is unchanged.
     pub fn settle(&mut self, costs: impl AsRef<[u64]>) -> Result<Settled, AllDenied> {
-        let now = self.now();
+        let now = self.all.now();
         self.settle_at(costs, now)
     }
 }
