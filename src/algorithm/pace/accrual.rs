@@ -23,7 +23,7 @@ pub(crate) trait Accrual {
     /// Returns the last tick at which units accrue.
     fn horizon(&self) -> u64;
 
-    /// Returns the grant with its reset: the tick at which as many units have accrued as `word` has.
+    /// Returns the grant with its reset: the tick by which as many units accrue as `word` has.
     fn resets(&self, granted: Granted, word: u64) -> Granted;
 }
 
