@@ -222,18 +222,16 @@ impl<M: Members<C>, C> All<M, C> {
         for position in first..self.order.len() {
             let member = self.order.get(position);
             let n = self.sums(cost)(member);
-            let taken = match self.members.grant_mut(undo.grants, position) {
-                Some(grant) => {
-                    let take = Take {
-                        n,
-                        now,
-                        member,
-                        grant,
-                    };
-                    self.members.visit(member, take)
-                }
-                None => None,
-            };
+            let grant = self.members.grant_mut(undo.grants, position);
+            let taken = grant.and_then(|grant| {
+                let take = Take {
+                    n,
+                    now,
+                    member,
+                    grant,
+                };
+                self.members.visit(member, take)
+            });
             let denied = match taken {
                 Some(Ok(())) => continue,
                 Some(Err(denied)) => denied,

@@ -34,10 +34,10 @@ use core::fmt;
 ///
 /// | wrapped | counts |
 /// |---|---|
-/// | any [`TryAcquire`](crate::TryAcquire), or a key of a table | its methods, including those that reserve and wait |
+/// | any [`TryAcquire`], or a key of a table | its methods, also those that reserve and wait |
 /// | `Keyed` | all keys together: `key(..)` is a `Counted` key |
-/// | [`Lease`](crate::leases::Lease) | permits taken from the lease: see [`with_same_counters`](Self::with_same_counters) |
-/// | a member of a composition | what the composition takes from this member, and the requests that this member denies |
+/// | [`Lease`] | permits taken from the lease: see [`with_same_counters`] |
+/// | a member of a composition | what is taken from this member, and the requests that it denies |
 ///
 /// - A [`Concurrency`](crate::Concurrency) on its own counts without a wrapper: see
 ///   [`Concurrency::counted`](crate::Concurrency::counted).
@@ -48,6 +48,10 @@ use core::fmt;
 ///   as granted and returned. A limit that appears twice is counted by its first member.
 ///
 /// `S` is [`Counters`], or a reference to them in the key of a counted table.
+///
+/// [`TryAcquire`]: crate::TryAcquire
+/// [`Lease`]: crate::leases::Lease
+/// [`with_same_counters`]: Self::with_same_counters
 #[derive(Clone, Copy)]
 pub struct Counted<G, S = Counters> {
     pub(crate) limiter: G,

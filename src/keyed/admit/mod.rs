@@ -2,13 +2,14 @@
 //!
 //! | method of [`Keys`] | for |
 //! |---|---|
-//! | `choose`, `claim`, `confirm`, `publish`, `release` | a key that enters (`claim.rs`, `choose.rs`) |
+//! | `choose` (`choose.rs`) | the slot of a key that enters |
+//! | `claim`, `confirm`, `publish`, `release` (`claim.rs`) | how it enters |
 //! | `migrate_all` | the keys that a new key finds |
-//! | `set_quota`, `set_override`, `remove_override` | all keys after a change of an algorithm (`reach.rs`) |
+//! | `set_quota`, `set_override`, `remove_override` (`reach.rs`) | a change, for all keys |
 //! | `remove`, `stats`, `tracked`, `count_no_room`, `horizon`, `replace` | the table as a whole |
 //! | `table`, `plans` | the parts that it owns, to read |
 //!
-//! [`FirstToLeave`] orders keys by who is evicted first, for a table that is being restored.
+//! [`FirstToLeave`] says which key is evicted first, for a table that is being restored.
 //! A [`Claim`] is opaque to the other parts.
 
 mod choose;

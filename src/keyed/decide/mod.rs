@@ -5,9 +5,9 @@
 //!
 //! | attempt | the key | file |
 //! |---|---|---|
-//! | `known` | is protected and in a primary bucket, under its original quota; almost always | `known.rs` |
+//! | `known` | is protected, in a primary bucket, under its first quota: nearly all | `known.rs` |
 //! | `known_changed` | the same, after a quota was changed | |
-//! | `by_labels` | was granted once, has an override, or is new while the table fills | `labels.rs` |
+//! | `by_labels` | was granted once, has an override, or is new in a new table | `labels.rs` |
 //! | `present` | has a slot, whatever it holds | `present.rs` |
 //! | `establish`, `insert` | is claimed; is new | `absent.rs` |
 //!

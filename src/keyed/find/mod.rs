@@ -4,7 +4,8 @@
 //! | type | the other parts use it to |
 //! |---|---|
 //! | [`ProbeSeq`] | name a key: its hash, its tag |
-//! | [`Table`] | load slots (`find`, `found`, `look`, `look_at_labels`), and change them (`claim`, `evict`, `establish`, `release`, `migrate`, `decide`) |
+//! | [`Table`], by `find`, `found`, `look`, `look_at_labels` | load slots |
+//! | [`Table`], by `claim`, `evict`, `establish`, `release`, `migrate`, `decide` | change slots |
 //! | [`FoundSlot`] | decide on a slot in place |
 //! | [`Probe`], its labels | choose among the slots where a key may be |
 //! | [`SlotState`] | read and make the content of a slot |

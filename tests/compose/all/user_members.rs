@@ -95,7 +95,7 @@ fn a_waker_that_panics_leaves_no_one_inside() {
     }
 }
 
-/// Three members whose type tells this number of them, with places for so many grants.
+/// Three members. Their type says that there are `COUNT`, and has places for `PLACES` grants.
 struct Miscounted<'l, const COUNT: usize, const PLACES: usize>(&'l [Bucket; 3]);
 
 impl<const COUNT: usize, const PLACES: usize> Members<ManualClock>

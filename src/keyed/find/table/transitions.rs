@@ -61,6 +61,9 @@ impl Table {
     /// thread made the claim: on x86-64 its exchange is already a fence.
     #[inline(always)]
     pub(crate) fn fence_after_claim(&self, is_own: bool) {
+        // ORDERING: SeqCst. It pairs with itself: of two threads that claim slots for a key, at
+        // least one sees the other's claim. `Keys::confirm`, its only caller, says more.
+        // Model: keyed::two_insert_the_same_key
         match self.fast_pair.filter(|_| is_own) {
             Some(fast_pair) => fast_pair.fence_after_exchange(Ordering::SeqCst),
             None => fence(Ordering::SeqCst),
