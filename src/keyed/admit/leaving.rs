@@ -19,7 +19,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::keyed::find::{NEWCOMER, PLAIN, Probe, SlotState, TWICE};
+use crate::keyed::find::{NEWCOMER, PROTECTED, Probe, SlotState, UNPROTECTED};
 use crate::keyed::plans::Plans;
 
 /// A key's turn to leave: the lowest one leaves first. The highest bits are the class: banned,
@@ -259,11 +259,11 @@ impl<A: Algorithm> By<'_, A> {
         let (code, first) = match soonest(NEWCOMER) {
             // In a flood, newcomers precede all others.
             Some(newcomer) if precedes(newcomer, least) => (NEWCOMER, newcomer),
-            newcomer => match (newcomer, soonest(PLAIN)) {
-                (Some(newcomer), Some(plain)) if precedes(newcomer, plain) => (NEWCOMER, newcomer),
+            newcomer => match (newcomer, soonest(UNPROTECTED)) {
+                (Some(newcomer), Some(other)) if precedes(newcomer, other) => (NEWCOMER, newcomer),
                 (Some(newcomer), None) => (NEWCOMER, newcomer),
-                (_, Some(plain)) => (PLAIN, plain),
-                (None, None) => (TWICE, least),
+                (_, Some(other)) => (UNPROTECTED, other),
+                (None, None) => (PROTECTED, least),
             },
         };
         if scale.owes(first) {

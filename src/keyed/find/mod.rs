@@ -17,5 +17,5 @@ mod table;
 
 pub(super) use probe::{Lookup, Probe};
 pub(super) use probe_seq::{ProbeSeq, tag_of};
-pub(super) use slot::{NEWCOMER, PLAIN, PLANS, SlotState, TWICE, VERSIONS};
+pub(super) use slot::{NEWCOMER, PLANS, PROTECTED, SlotState, UNPROTECTED, VERSIONS};
 pub(super) use table::{FoundSlot, SlotIndex, Table};

@@ -38,12 +38,12 @@ pub(crate) const PLANS: u64 = 8;
 pub(crate) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
 
 const STATE: u64 = 0b11;
-const LIVE: u64 = 0b10;
+const LIVE_BIT: u64 = 0b10;
 const SECOND: u64 = 0b100;
 const PLAN_SHIFT: u32 = 3;
-const PROTECTED: u64 = 1 << 6;
+const PROTECTED_BIT: u64 = 1 << 6;
 /// The bits that say what a slot is.
-const CODE: u64 = PROTECTED | STATE;
+const CODE: u64 = PROTECTED_BIT | STATE;
 const VERSION_SHIFT: u32 = 7;
 /// Marks a claim that evicted a key in use. (A claim has no version.)
 const EVICTED: u64 = 1 << VERSION_SHIFT;
@@ -53,14 +53,14 @@ const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32
 
 // The codes of a slot. A free slot has the code 0.
 const PENDING: u64 = 1;
-/// A key that was granted permits once at most, and is no newcomer.
-pub(crate) const PLAIN: u64 = LIVE;
-pub(crate) const NEWCOMER: u64 = LIVE | 1;
+/// A key that was granted permits at most once, and is no newcomer.
+pub(crate) const UNPROTECTED: u64 = LIVE_BIT;
+pub(crate) const NEWCOMER: u64 = LIVE_BIT | 1;
 /// A protected key.
-pub(crate) const TWICE: u64 = LIVE | PROTECTED;
+pub(crate) const PROTECTED: u64 = LIVE_BIT | PROTECTED_BIT;
 /// A banned key, which is not protected.
-const BANNED: u64 = PROTECTED;
-const BANNED_TWICE: u64 = PROTECTED | 1;
+const BANNED: u64 = PROTECTED_BIT;
+const BANNED_PROTECTED: u64 = PROTECTED_BIT | 1;
 
 /// A slot's content at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl SlotState {
             | (version % VERSIONS) << VERSION_SHIFT
             | (plan as u64 % PLANS) << PLAN_SHIFT
             | (second as u64) << 2
-            | PLAIN;
+            | UNPROTECTED;
         Self { label, word }
     }
 
@@ -155,10 +155,10 @@ impl SlotState {
     /// that is banned is no newcomer any more.
     pub(crate) const fn banned_if(self, is_banned: bool) -> Self {
         self.with_code(match (is_banned, self.is_protected()) {
-            (false, false) => PLAIN,
-            (false, true) => TWICE,
+            (false, false) => UNPROTECTED,
+            (false, true) => PROTECTED,
             (true, false) => BANNED,
-            (true, true) => BANNED_TWICE,
+            (true, true) => BANNED_PROTECTED,
         })
     }
 
@@ -167,27 +167,27 @@ impl SlotState {
     pub(crate) const fn protected_if(self, is_protected: bool) -> Self {
         match (is_protected, self.is_banned()) {
             (false, _) => self,
-            (true, false) => self.with_code(TWICE),
-            (true, true) => self.with_code(BANNED_TWICE),
+            (true, false) => self.with_code(PROTECTED),
+            (true, true) => self.with_code(BANNED_PROTECTED),
         }
     }
 
     /// Returns whether the key is protected.
     pub(crate) const fn is_protected(self) -> bool {
-        matches!(self.code(), TWICE | BANNED_TWICE)
+        matches!(self.code(), PROTECTED | BANNED_PROTECTED)
     }
 
     /// Returns whether the slot belongs to a banned key. No permits can be given back to it before
     /// its next grant.
     #[inline(always)]
     pub(crate) const fn is_banned(self) -> bool {
-        self.label & (LIVE | PROTECTED) == PROTECTED
+        self.label & (LIVE_BIT | PROTECTED_BIT) == PROTECTED_BIT
     }
 
     /// Returns the same content of a live slot, whose key becomes a newcomer if `is_newcomer` is
     /// true. Protected and banned keys stay what they are.
     pub(crate) const fn newcomer_if(self, is_newcomer: bool) -> Self {
-        match is_newcomer && self.code() == PLAIN {
+        match is_newcomer && self.code() == UNPROTECTED {
             true => self.with_code(NEWCOMER),
             false => self,
         }
@@ -204,22 +204,22 @@ impl SlotState {
     #[inline(always)]
     pub(crate) const fn granted_if(self, takes: bool) -> Self {
         Self {
-            label: self.label & !(takes as u64) | (takes as u64 * PROTECTED),
+            label: self.label & !(takes as u64) | (takes as u64 * PROTECTED_BIT),
             ..self
         }
     }
 
-    /// Returns whether this slot has the label of `plain`, or that of the same key as a newcomer.
+    /// Returns whether this slot has the label of `expected`, or of the same key as a newcomer.
     #[inline(always)]
-    pub(crate) const fn is_unprotected(self, plain: Self) -> bool {
-        self.label ^ plain.label <= NEWCOMER ^ PLAIN
+    pub(crate) const fn is_unprotected(self, expected: Self) -> bool {
+        self.label ^ expected.label <= NEWCOMER ^ UNPROTECTED
     }
 
-    /// Returns whether this slot has the label of `plain`, or that of the same key as a newcomer or
+    /// Returns whether this slot has the label of `expected`, or of the same key as a newcomer or
     /// protected.
     #[inline(always)]
-    pub(crate) const fn is_unbanned(self, plain: Self) -> bool {
-        (self.label ^ plain.label) & !(PROTECTED | 1) == 0
+    pub(crate) const fn is_unbanned(self, expected: Self) -> bool {
+        (self.label ^ expected.label) & !(PROTECTED_BIT | 1) == 0
     }
 
     /// Returns the class of a live slot's key. Keys of a lower class leave first.
@@ -266,14 +266,14 @@ impl SlotState {
     /// Returns whether the slot has a key.
     #[inline(always)]
     pub(crate) const fn is_live(self) -> bool {
-        self.label & (LIVE | PROTECTED) != 0
+        self.label & (LIVE_BIT | PROTECTED_BIT) != 0
     }
 
     /// Returns whether the slot has a key that is not banned, or all these labels have: `self` may
     /// have the bits that several labels share.
     #[inline(always)]
     pub(crate) const fn is_live_and_not_banned(self) -> bool {
-        self.label & LIVE != 0
+        self.label & LIVE_BIT != 0
     }
 
     pub(crate) const fn is_pending(self) -> bool {

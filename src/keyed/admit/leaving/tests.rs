@@ -15,8 +15,8 @@ impl Random {
     }
 }
 
-/// Writes a key into each slot of a probe sequence: newcomers, plain and protected keys, or only
-/// some of these. What they have spent is random, about the same, or whole permits. A few owe.
+/// Writes a key into each slot of a probe sequence: newcomers, unprotected and protected keys, or
+/// only some of these. What they have spent is random, about the same, or whole permits. A few owe.
 fn crowd(
     (table, probe_seq): (&Table, &ProbeSeq),
     (bucket, now): (&TokenBucket, Tick),
@@ -75,7 +75,7 @@ fn first(probe: &Probe, by: &By<'_, TokenBucket>, bucket: &TokenBucket) -> Optio
 #[test]
 fn words_in_order_are_turns_in_order() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
-    let (mut plain, mut newcomers, mut protected) = (0, 0, 0);
+    let (mut unprotected, mut newcomers, mut protected) = (0, 0, 0);
     for burst in [1, 2, 3, 7, 8, 9, 10, 64, 100, 1000, 1 << 20] {
         for quota in [
             Quota::per_minute(burst),
@@ -97,12 +97,12 @@ fn words_in_order_are_turns_in_order() {
                 match first(&table.look(&probe_seq), &by, &bucket) {
                     Some(held) if held.is_newcomer() => newcomers += 1,
                     Some(held) if held.is_protected() => protected += 1,
-                    Some(_) => plain += 1,
+                    Some(_) => unprotected += 1,
                     None => {}
                 }
             }
         }
     }
-    let found = [plain, newcomers, protected];
+    let found = [unprotected, newcomers, protected];
     assert!(found.iter().all(|n| *n > 1000), "{found:?}");
 }
