@@ -2,7 +2,7 @@
 
 use super::Keys;
 use super::events::Event;
-use super::leaving::{By, FirstToLeave};
+use super::leaving::{EvictionOrder, FirstToLeave};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::keyed::find::{Probe, SlotIndex, SlotState};
@@ -120,8 +120,8 @@ impl<A: Algorithm> Keys<A> {
         if self.overflow != Overflow::Evict {
             return Some(None);
         }
-        let by = By::new(&self.plans, version, now);
-        let first = by.first_in_order(probe, least, |word| plan.idle_at(word, now))?;
+        let order = EvictionOrder::new(&self.plans, version, now);
+        let first = order.first_in_order(probe, least, |word| plan.idle_at(word, now))?;
         Some(probe.nth(first).map(Claim::evicted))
     }
 

@@ -137,7 +137,7 @@ impl Scale {
 
 /// Finds the first of several keys to leave.
 pub(crate) struct FirstToLeave<'p, A, T> {
-    by: By<'p, A>,
+    order: EvictionOrder<'p, A>,
     /// The plan to which `scale` belongs: that of the previous key.
     plan: u8,
     scale: Option<Scale>,
@@ -151,7 +151,7 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
     #[inline(always)]
     pub(crate) const fn new(plans: &'p Plans<A>, version: u64, now: Tick) -> Self {
         Self {
-            by: By::new(plans, version, now),
+            order: EvictionOrder::new(plans, version, now),
             plan: 0,
             scale: None,
             turn: Turn::MAX,
@@ -168,14 +168,14 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         let scale = match self.scale {
             Some(scale) if self.plan == held.plan() => scale,
             _ => {
-                let scale = self.by.scale(held);
+                let scale = self.order.scale(held);
                 // No other key has the same algorithm as a key with an override.
-                let is_shared = !self.by.plans.is_override(held);
+                let is_shared = !self.order.plans.is_override(held);
                 (self.plan, self.scale) = (held.plan(), is_shared.then_some(scale));
                 scale
             }
         };
-        let now = self.by.now.as_nanos();
+        let now = self.order.now.as_nanos();
         let turn = scale.turn(held, idle_at.as_nanos().saturating_sub(now));
         if turn > self.turn {
             return;
@@ -188,8 +188,8 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
                 if is_same && self.scale.is_some() {
                     return;
                 }
-                let had = self.left.unwrap_or_else(|| self.by.left(first));
-                let has = self.by.left(held);
+                let had = self.left.unwrap_or_else(|| self.order.left(first));
+                let has = self.order.left(held);
                 self.left = Some(has.max(had));
                 if has <= had {
                     return;
@@ -207,14 +207,14 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
     }
 }
 
-/// What keys are judged by: the plans, a version no older than any key's, and a tick.
-pub(super) struct By<'p, A> {
+/// The order in which keys are evicted at a tick. No key has a version later than `version`.
+pub(super) struct EvictionOrder<'p, A> {
     plans: &'p Plans<A>,
     version: u64,
     now: Tick,
 }
 
-impl<'p, A> By<'p, A> {
+impl<'p, A> EvictionOrder<'p, A> {
     pub(super) const fn new(plans: &'p Plans<A>, version: u64, now: Tick) -> Self {
         Self {
             plans,
@@ -224,7 +224,7 @@ impl<'p, A> By<'p, A> {
     }
 }
 
-impl<A: Algorithm> By<'_, A> {
+impl<A: Algorithm> EvictionOrder<'_, A> {
     /// Returns the number of the slot whose key leaves first, found by comparing words. No key may
     /// be banned or idle, and all must have one plan, in which a larger word becomes idle later.
     /// `least` is the smallest word. Returns `None` if comparing words does not suffice. Then each

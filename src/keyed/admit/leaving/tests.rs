@@ -1,6 +1,6 @@
 //! Comparing words finds a key whose turn comes first.
 
-use super::{Algorithm, By, FirstToLeave, Plans, Probe, SlotState, Tick};
+use super::{Algorithm, EvictionOrder, FirstToLeave, Plans, Probe, SlotState, Tick};
 use crate::algorithm::{Debt, TokenBucket};
 use crate::keyed::find::{ProbeSeq, Table};
 use crate::quota::Quota;
@@ -48,20 +48,24 @@ fn crowd(
 
 /// Returns the key that is found by comparing words, once it is checked that no other key's turn
 /// comes before. Returns `None` if a key is idle, or if comparing words does not suffice.
-fn first(probe: &Probe, by: &By<'_, TokenBucket>, bucket: &TokenBucket) -> Option<SlotState> {
-    let idle_at = |word| bucket.idle_at(word, by.now);
+fn first(
+    probe: &Probe,
+    order: &EvictionOrder<'_, TokenBucket>,
+    bucket: &TokenBucket,
+) -> Option<SlotState> {
+    let idle_at = |word| bucket.idle_at(word, order.now);
     let mut least = u64::MAX;
     probe.each(|_, held| least = least.min(held.word()));
-    if bucket.is_idle(least, by.now) {
+    if bucket.is_idle(least, order.now) {
         return None;
     }
-    let (_, found) = probe.nth(by.first_in_order(probe, least, idle_at)?)?;
-    let mut first = FirstToLeave::new(by.plans, by.version, by.now);
+    let (_, found) = probe.nth(order.first_in_order(probe, least, idle_at)?)?;
+    let mut first = FirstToLeave::new(order.plans, order.version, order.now);
     probe.each(|slot, held| first.consider(slot, held, idle_at(held.word())));
     let (_, right) = first.found()?;
-    let scale = by.scale(SlotState::NEVER_USED);
+    let scale = order.scale(SlotState::NEVER_USED);
     let turn = |held: SlotState| {
-        let until_idle = idle_at(held.word()).saturating_since(by.now);
+        let until_idle = idle_at(held.word()).saturating_since(order.now);
         scale.turn(held, until_idle.as_nanos() as u64)
     };
     assert_eq!(
@@ -89,12 +93,8 @@ fn words_in_order_are_turns_in_order() {
             for _ in 0..400 {
                 let now = Tick::from_nanos(1_000_000_000 + random.below(1 << 50));
                 crowd((&table, &probe_seq), (&bucket, now), &mut random);
-                let by = By {
-                    plans: &plans,
-                    version: 0,
-                    now,
-                };
-                match first(&table.look(&probe_seq), &by, &bucket) {
+                let order = EvictionOrder::new(&plans, 0, now);
+                match first(&table.look(&probe_seq), &order, &bucket) {
                     Some(held) if held.is_newcomer() => newcomers += 1,
                     Some(held) if held.is_protected() => protected += 1,
                     Some(_) => unprotected += 1,
