@@ -9,20 +9,17 @@ use crate::keyed::find::{Probe, SlotIndex, SlotState};
 use crate::keyed::overflow::Overflow;
 use crate::sync::inject_fault;
 
-/// A slot that a new key can claim or has claimed, with its present content.
-#[derive(Debug)]
-pub(crate) struct Claim {
+/// A slot that a new key can claim, with its present content.
+pub(crate) struct Candidate {
     pub(super) at: SlotIndex,
     pub(super) held: SlotState,
     /// The event to count, if claiming the slot makes a key leave.
     pub(super) leaves: Option<Event>,
     /// The tick since which that key has been idle, or 0 if it is not idle.
     pub(super) since: Tick,
-    /// Whether the calling thread has claimed the slot, in this round.
-    pub(super) is_own: bool,
 }
 
-impl Claim {
+impl Candidate {
     /// Returns a slot that has no key: it is free, or has a claim of another thread or of an
     /// earlier round.
     pub(crate) const fn of((at, held): (SlotIndex, SlotState)) -> Self {
@@ -31,7 +28,6 @@ impl Claim {
             held,
             leaves: None,
             since: Tick::ZERO,
-            is_own: false,
         }
     }
 
@@ -53,11 +49,11 @@ impl<A: Algorithm> Keys<A> {
     /// buckets come before neighbors. If there is neither, this chooses the slot of a live key to
     /// evict, if [`Overflow`] allows that, or the claim of another thread. `claims_first` says
     /// which of these two comes first.
-    pub(crate) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claim> {
+    pub(crate) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Candidate> {
         let is_full = probe.is_full_of_keys();
         if !is_full {
             if let Some(free) = probe.free() {
-                return Some(Claim::of(free));
+                return Some(Candidate::of(free));
             }
         }
         // A new key counts at the horizon or later. So a key that is idle at the horizon counts as
@@ -90,7 +86,7 @@ impl<A: Algorithm> Keys<A> {
         };
         let claimed = || {
             let mut slots = probe.slots();
-            slots.find(|(_, held)| held.is_pending()).map(Claim::of)
+            slots.find(|(_, held)| held.is_pending()).map(Candidate::of)
         };
         match leaves {
             Some(idle) if matches!(idle.leaves, Some(Event::Expired)) => Some(idle),
@@ -111,7 +107,7 @@ impl<A: Algorithm> Keys<A> {
         plan: &A,
         (version, now): (u64, Tick),
         is_idle: impl Fn(u64) -> bool,
-    ) -> Option<Option<Claim>> {
+    ) -> Option<Option<Candidate>> {
         let mut least = u64::MAX;
         probe.each(|_, held| least = least.min(held.word()));
         if is_idle(least) {
@@ -122,7 +118,7 @@ impl<A: Algorithm> Keys<A> {
         }
         let order = EvictionOrder::new(&self.plans, version, now);
         let first = order.first_in_order(probe, least, |word| plan.idle_at(word, now))?;
-        Some(probe.nth(first).map(Claim::evicted))
+        Some(probe.nth(first).map(Candidate::evicted))
     }
 
     /// Chooses the slot of an idle key. If there is none, chooses the first key to evict, if the
@@ -134,14 +130,14 @@ impl<A: Algorithm> Keys<A> {
         (version, now): (u64, Tick),
         is_idle: impl Fn(SlotState) -> bool,
         idle_at: impl Fn(SlotState) -> Tick,
-    ) -> Option<Claim> {
+    ) -> Option<Candidate> {
         if let Some((at, held)) = probe.idle(is_idle) {
-            return Some(Claim {
+            return Some(Candidate {
                 // Use the version under which the key was found to be idle. Under another one it
                 // may have become idle much later.
                 since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
                 leaves: Some(Event::Expired),
-                ..Claim::of((at, held))
+                ..Candidate::of((at, held))
             });
         }
         if self.overflow != Overflow::Evict {
@@ -153,6 +149,6 @@ impl<A: Algorithm> Keys<A> {
                 first.consider(slot, held, idle_at(held));
             }
         });
-        probe.nth(first.found()?.0).map(Claim::evicted)
+        probe.nth(first.found()?.0).map(Candidate::evicted)
     }
 }

@@ -13,7 +13,7 @@
 //! other.
 
 use super::Keys;
-use super::choose::Claim;
+use super::choose::Candidate;
 use super::events::Event;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
@@ -21,9 +21,25 @@ use crate::keyed::find::{ProbeSeq, SlotIndex, SlotState};
 use crate::keyed::plans::AlgorithmId;
 use crate::sync::inject_fault;
 
+/// A claimed slot, with the claim that it has.
+pub(crate) struct Claim {
+    at: SlotIndex,
+    held: SlotState,
+    /// Whether the calling thread made the claim, in this round.
+    is_own: bool,
+}
+
+impl Claim {
+    /// Returns a claim that another thread made, or this one in an earlier round.
+    pub(crate) const fn found(at: SlotIndex, held: SlotState) -> Self {
+        let is_own = false;
+        Self { at, held, is_own }
+    }
+}
+
 impl<A: Algorithm> Keys<A> {
     /// Claims a slot for a key. Returns `None` if the slot has changed.
-    pub(crate) fn claim(&self, probe_seq: &ProbeSeq, slot: &mut Claim) -> Option<()> {
+    pub(crate) fn claim(&self, probe_seq: &ProbeSeq, slot: &Candidate) -> Option<Claim> {
         let afterwards = inject_fault!(RaisesAfterwards); // FAULT
         if !afterwards {
             self.raise(slot.since);
@@ -37,15 +53,14 @@ impl<A: Algorithm> Keys<A> {
             }
             None => self.table.claim(at, held, tag, nonce),
         };
-        slot.held = claim.ok()?;
-        slot.is_own = true;
+        let (held, is_own) = (claim.ok()?, true);
         if afterwards {
             self.raise(slot.since);
         }
         if let Some(event) = slot.leaves {
             self.events.count(event);
         }
-        Some(())
+        Some(Claim { at, held, is_own })
     }
 
     /// Checks whether a claim may be published: the key is in no other slot, and its other claims
@@ -147,13 +162,13 @@ mod tests {
         let new = hashes.next().expect("hashes never end");
         let probe_seq = keys.table().probe_seq(new);
         let slot = keys.choose(&keys.table().look(&probe_seq), second(100), true);
-        let mut slot = slot.expect("all are idle");
+        let slot = slot.expect("all are idle");
         assert!(matches!(slot.leaves, Some(Event::Expired)));
         // Under this quota each key has 1 of 1000 permits, and needs almost a year for the rest.
         let slow = Quota::per_day(3).burst(1000);
         keys.set_quota(0, slow, Keep::AsIs, second(101))
             .expect("the quota is valid");
-        assert!(keys.claim(&probe_seq, &mut slot).is_some());
+        assert!(keys.claim(&probe_seq, &slot).is_some());
         assert_eq!(keys.horizon(), second(2));
     }
 }

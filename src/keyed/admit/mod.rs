@@ -10,7 +10,7 @@
 //! | `table`, `plans` | the parts that it owns, to read |
 //!
 //! [`FirstToLeave`] says which key is evicted first, for a table that is being restored.
-//! A [`Claim`] is opaque to the other parts.
+//! A [`Candidate`] and a [`Claim`] are opaque to the other parts.
 
 mod choose;
 mod claim;
@@ -28,7 +28,8 @@ use crate::clock::Tick;
 use crate::limiter_error::LimiterError;
 use crate::sync::{AtomicU64, Ordering};
 
-pub(super) use self::choose::Claim;
+pub(super) use self::choose::Candidate;
+pub(super) use self::claim::Claim;
 pub(super) use self::leaving::FirstToLeave;
 
 /// The keys of a table, with the algorithms that decide on them.

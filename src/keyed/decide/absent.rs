@@ -3,7 +3,7 @@
 use super::Request;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::keyed::admit::Claim;
+use crate::keyed::admit::{Candidate, Claim};
 use crate::keyed::overflow::Overflow;
 use crate::keyed::plans::AlgorithmId;
 use crate::outcome::Denied;
@@ -72,11 +72,11 @@ impl<A: Algorithm> Request<'_, A> {
     /// Inserts a key into a slot.
     pub(super) fn insert<O: Op<A>>(
         &self,
-        mut claim: Claim,
+        slot: &Candidate,
         op: &mut O,
         fresh: Option<Absent<A, O>>,
     ) -> Option<OpResult<A, O>> {
-        self.keys.claim(&self.probe_seq, &mut claim)?;
+        let claim = self.keys.claim(&self.probe_seq, slot)?;
         let done = self.establish(&claim, op, fresh);
         if done.is_none() {
             self.keys.release(&claim);

@@ -6,7 +6,7 @@
 use super::Request;
 use super::absent::Absent;
 use crate::algorithm::Algorithm;
-use crate::keyed::admit::Claim;
+use crate::keyed::admit::Candidate;
 use crate::keyed::find::{FoundSlot, SlotIndex, SlotState};
 use crate::keyed::plans::OVERRIDE;
 use crate::store::op::{Op, OpResult};
@@ -28,7 +28,7 @@ impl<A: Algorithm> Request<'_, A> {
         let free = labels.free_of_never_used()?;
         match self.run_fresh(self.in_force(), self.now, op)? {
             Absent::Answer(outcome) => Some(outcome),
-            fresh => self.insert(Claim::of(free), op, Some(fresh)),
+            fresh => self.insert(&Candidate::of(free), op, Some(fresh)),
         }
     }
 

@@ -133,7 +133,7 @@ impl<A: Algorithm> Request<'_, A> {
                 Lookup::Pending(at, held) => {
                     match self.run_fresh(self.in_force(), self.now, &mut op) {
                         Some(Absent::Answer(outcome)) => Some(outcome),
-                        fresh => self.establish(&Claim::of((at, held)), &mut op, fresh),
+                        fresh => self.establish(&Claim::found(at, held), &mut op, fresh),
                     }
                 }
                 Lookup::Nothing => match self.run_fresh(self.in_force(), self.now, &mut op) {
@@ -148,7 +148,7 @@ impl<A: Algorithm> Request<'_, A> {
                     // its owner may be gone. In later rounds prefer to evict, or threads that
                     // insert keys could take over each other's claims forever.
                     fresh => match self.keys.choose(&probe, self.now, rounds == 0) {
-                        Some(slot) => self.insert(slot, &mut op, fresh),
+                        Some(slot) => self.insert(&slot, &mut op, fresh),
                         None if was_full || believes => break,
                         // Check that no other thread has inserted the key. Its slots' labels
                         // suffice for that.
