@@ -64,7 +64,7 @@ const END: u64 = 0;
 const KEYS: u64 = 1;
 const PLANS: u64 = 2;
 const NAMED_PLANS: u64 = 3;
-const OWN_KEYS: u64 = 4;
+const OVERRIDDEN_KEYS: u64 = 4;
 
 /// The most bytes of a name of an algorithm or a plan.
 pub(crate) const MAX_NAME: usize = 64;
@@ -73,8 +73,8 @@ pub(crate) const MAX_PLANS: usize = 8;
 /// The most keys of a block.
 pub(crate) const MAX_KEYS: usize = 64;
 
-/// The plan of a key that has an algorithm of its own. Tables with such keys have fewer plans.
-pub(crate) const OWN_PLAN: u64 = MAX_PLANS as u64 - 1;
+/// The plan of a key that has an override. Tables with overrides have fewer plans.
+pub(crate) const OVERRIDE_PLAN: u64 = MAX_PLANS as u64 - 1;
 
 const BANNED: u64 = 1;
 const PLAN_SHIFT: u32 = 1;

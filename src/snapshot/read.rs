@@ -3,9 +3,9 @@
 use super::crc::Crc;
 use super::error::{Range, RestoreError};
 use super::parameters::{Parameters, name_of};
-use super::{END, KEYS, NAMED_PLANS, OWN_KEYS, PLANS};
+use super::{END, KEYS, NAMED_PLANS, OVERRIDDEN_KEYS, PLANS};
 use super::{Head, LIMITER, MAGIC, Record, SEEDED_TABLE, TABLE, VERSION};
-use super::{KEY_BYTES, MAX_KEYS, MAX_NAME, MAX_PLANS, OWN_PLAN};
+use super::{KEY_BYTES, MAX_KEYS, MAX_NAME, MAX_PLANS, OVERRIDE_PLAN};
 use crate::algorithm::{MAX_SETTINGS, Settings};
 use crate::clock::Tick;
 use crate::store::cell::UNSTARTED;
@@ -81,7 +81,7 @@ impl<'r> Reader<'r> {
             // The first block must have plans. Their number does not change.
             let (kinds, counts) = match plans {
                 0 => ((PLANS, NAMED_PLANS), (1, MAX_PLANS as u64)),
-                known => ((END, OWN_KEYS), (known, known)),
+                known => ((END, OVERRIDDEN_KEYS), (known, known)),
             };
             match self.number_within("kind of the block", kinds)? {
                 END => return self.end(),
@@ -103,7 +103,7 @@ impl<'r> Reader<'r> {
                     let protected = self.number_within("protected keys", (0, all))?;
                     let (own, plans) = match kind {
                         KEYS => (None, (0, plans.saturating_sub(1))),
-                        _ => (Some(self.parameters()?), (OWN_PLAN, OWN_PLAN)),
+                        _ => (Some(self.parameters()?), (OVERRIDE_PLAN, OVERRIDE_PLAN)),
                     };
                     let keys = self.take(keys as usize * KEY_BYTES)?;
                     for (index, key) in keys.chunks_exact(KEY_BYTES).enumerate() {

@@ -2,7 +2,7 @@
 
 use super::crc::Crc;
 use super::parameters::{Parameters, name_of};
-use super::{END, KEYS, NAMED_PLANS, OWN_KEYS, PLANS};
+use super::{END, KEYS, NAMED_PLANS, OVERRIDDEN_KEYS, PLANS};
 use super::{Head, MAGIC, MAX_NAME, Record, VERSION};
 use crate::algorithm::Settings;
 use crate::clock::Tick;
@@ -49,7 +49,7 @@ impl<'w, E> Writer<'w, E> {
     /// Writes up to [`MAX_KEYS`](super::MAX_KEYS) keys of the plans that were written last, or keys
     /// that have an algorithm of their own.
     pub(crate) fn keys(&mut self, keys: &[Record], own: Option<&Parameters>) -> Result<(), E> {
-        let kind = if own.is_some() { OWN_KEYS } else { KEYS };
+        let kind = if own.is_some() { OVERRIDDEN_KEYS } else { KEYS };
         let bits = keys.iter().rev().map(|key| u64::from(key.is_protected));
         let protected = bits.fold(0, |all, bit| all << 1 | bit);
         self.numbers(&[kind, keys.len() as u64, protected])?;

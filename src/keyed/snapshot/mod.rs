@@ -12,9 +12,9 @@ pub use report::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};
 use super::KeyHasher;
 use super::find::PLANS;
 use super::plans::OVERRIDE;
-use crate::snapshot::{MAX_PLANS, OWN_PLAN};
+use crate::snapshot::{MAX_PLANS, OVERRIDE_PLAN};
 
-const _: () = assert!(PLANS == MAX_PLANS as u64 && OVERRIDE as u64 == OWN_PLAN);
+const _: () = assert!(PLANS == MAX_PLANS as u64 && OVERRIDE as u64 == OVERRIDE_PLAN);
 
 /// Hashes a fixed key, with which a reader checks the hasher. The key has parts of several types,
 /// so it also detects a hasher that differs only for slices or long keys, for example because
