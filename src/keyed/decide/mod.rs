@@ -101,17 +101,17 @@ impl<A: Algorithm> Request<'_, A> {
         if let Some(outcome) = request.known_changed(version, &mut op) {
             return outcome;
         }
-        let believes = inject_fault!(BelievesTheFirstLook); // FAULT
-        if !believes {
+        let looks = !inject_fault!(BelievesTheFirstLook); // FAULT
+        if looks {
             if let Some(outcome) = request.by_labels(version, &mut op) {
                 return outcome;
             }
         }
-        request.in_rounds(op, believes)
+        request.in_rounds(op)
     }
 
     /// Looks at all slots where the key may be, and decides on what is there, in rounds.
-    fn in_rounds<O: Op<A>>(&self, mut op: O, believes: bool) -> OpResult<A, O> {
+    fn in_rounds<O: Op<A>>(&self, mut op: O) -> OpResult<A, O> {
         let (table, probe_seq) = (self.keys.table(), &self.probe_seq);
         let (mut rounds, mut is_full, mut is_migrated) = (0, false, false);
         let mut backoff = Backoff::new();
@@ -149,7 +149,7 @@ impl<A: Algorithm> Request<'_, A> {
                     // insert keys could take over each other's claims forever.
                     fresh => match self.keys.choose(&probe, self.now, rounds == 0) {
                         Some(slot) => self.insert(&slot, &mut op, fresh),
-                        None if was_full || believes => break,
+                        None if was_full || inject_fault!(BelievesTheFirstLook) => break, // FAULT
                         // Check that no other thread has inserted the key. Its slots' labels
                         // suffice for that.
                         None if table.has_none_of(probe_seq) => break,
