@@ -243,14 +243,14 @@ fn split<A: Split>(
     shards: usize,
     tick: Tick,
 ) -> Option<Box<[CachePadded<Shard<A>>]>> {
-    let of = u64::try_from(shards).ok()?;
-    if shards > MAX_SHARDS || of > algorithm.most_shards() {
+    let parts = u64::try_from(shards).ok()?;
+    if shards > MAX_SHARDS || parts > algorithm.most_shards() {
         return None;
     }
-    let (shard, permit) = algorithm.per_shard(of)?;
+    let (shard, permit) = algorithm.per_shard(parts)?;
     let permit = NonZeroU64::new(permit)?;
-    let shard = |_| CachePadded::new(Shard::new(shard.clone(), permit, of, tick));
-    Some((0..of).map(shard).collect())
+    let shard = |_| CachePadded::new(Shard::new(shard.clone(), permit, parts, tick));
+    Some((0..parts).map(shard).collect())
 }
 
 impl<A: Split, C: Clock> Sharded<A, C> {

@@ -106,12 +106,12 @@ impl<A: Algorithm> Keys<A> {
     pub(crate) fn publish(
         &self,
         claim: &Claim,
-        of: AlgorithmId,
+        id: AlgorithmId,
         word: u64,
         is_banned: bool,
     ) -> Option<()> {
         let (at, held) = (claim.at, claim.held);
-        let live = SlotState::live(held.tag(), at.is_second(), of.plan(), of.version(), word);
+        let live = SlotState::live(held.tag(), at.is_second(), id.plan(), id.version(), word);
         let live = match is_banned {
             true => live.banned_if(true),
             false => live.newcomer_if(held.has_evicted()),

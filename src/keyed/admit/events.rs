@@ -43,7 +43,7 @@ impl Events {
         self.0.number(Self::NUMBERS)
     }
 
-    pub(super) fn of(&self, event: Event) -> u64 {
+    pub(super) fn total(&self, event: Event) -> u64 {
         self.0.sum(event as usize)
     }
 
@@ -57,8 +57,8 @@ impl Events {
             Event::EvictedProtected,
             Event::Removed,
         ];
-        let left = left.map(|event| self.of(event));
+        let left = left.map(|event| self.total(event));
         let left = left.into_iter().fold(0, u64::wrapping_add);
-        self.of(Event::Inserted).saturating_sub(left)
+        self.total(Event::Inserted).saturating_sub(left)
     }
 }

@@ -241,8 +241,8 @@ impl<A: Algorithm> EvictionOrder<'_, A> {
         let soonest = |code: u64| {
             let mut soonest = u64::MAX;
             probe.each(|_, held| {
-                let is_of = held.code() == code;
-                soonest = soonest.min(if is_of { held.word() } else { u64::MAX });
+                let counts = held.code() == code;
+                soonest = soonest.min(if counts { held.word() } else { u64::MAX });
             });
             // No word is all ones.
             (soonest < u64::MAX).then(|| until_idle(soonest))

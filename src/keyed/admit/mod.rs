@@ -164,17 +164,17 @@ impl<A: Algorithm> Keys<A> {
             tracked += 1;
             idle += u64::from(self.plans.is_idle(held, self.plans.version(), now));
         }
-        let of = |event| self.events.of(event);
-        let evicted_protected = of(Event::EvictedProtected);
+        let total = |event| self.events.total(event);
+        let evicted_protected = total(Event::EvictedProtected);
         KeyedStats {
             tracked,
             idle,
-            inserted: of(Event::Inserted),
-            expired: of(Event::Expired),
-            evicted: evicted_protected.wrapping_add(of(Event::Evicted)),
+            inserted: total(Event::Inserted),
+            expired: total(Event::Expired),
+            evicted: evicted_protected.wrapping_add(total(Event::Evicted)),
             evicted_protected,
-            removed: of(Event::Removed),
-            no_room: of(Event::NoRoom),
+            removed: total(Event::Removed),
+            no_room: total(Event::NoRoom),
         }
     }
 }

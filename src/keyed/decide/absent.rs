@@ -19,11 +19,11 @@ const UNRECORDED: u32 = u32::MAX;
 pub(super) enum Absent<A, O: Op<A>> {
     /// Nothing has to be stored. This is the answer.
     Answer(OpResult<A, O>),
-    /// This word, which algorithm `of` made, must be stored for the key. `answer` is `None` if the
-    /// algorithm refuses the operation. It will refuse it again when the word is stored.
+    /// This word, which the algorithm `id` made, must be stored for the key. `answer` is `None` if
+    /// the algorithm refuses the operation. It will refuse it again when the word is stored.
     Keep {
         word: u64,
-        of: AlgorithmId,
+        id: AlgorithmId,
         answer: Option<O::Output>,
     },
 }
@@ -40,13 +40,13 @@ impl<A: Algorithm> Request<'_, A> {
     /// this tick. Returns `None` if the algorithm changes meanwhile.
     pub(super) fn run_fresh<O: Op<A>>(
         &self,
-        of: AlgorithmId,
+        id: AlgorithmId,
         now: Tick,
         op: &mut O,
     ) -> Option<Absent<A, O>> {
         let run = |algorithm: &A| {
             let first = first_word(algorithm, now);
-            let view = Current::new(first, now).with_source(of.source());
+            let view = Current::new(first, now).with_source(id.source());
             let (word, answer) = match op.run(algorithm, view) {
                 // Don't store an unchanged word, with one exception: a key that starts with less
                 // than its burst (a first word other than 0) begins to refill with its first
@@ -64,9 +64,9 @@ impl<A: Algorithm> Request<'_, A> {
                 // The stored word will give the same refusal.
                 Err(_) => (first, None),
             };
-            Absent::Keep { word, of, answer }
+            Absent::Keep { word, id, answer }
         };
-        self.keys.plans().with(of, self.probe_seq.hash(), run)
+        self.keys.plans().with(id, self.probe_seq.hash(), run)
     }
 
     /// Inserts a key into a slot.
@@ -101,12 +101,12 @@ impl<A: Algorithm> Request<'_, A> {
         // does a thread that changes the key's override.
         let in_force = early.unwrap_or_else(|| self.in_force());
         let fresh = match fresh {
-            Some(Absent::Keep { of, .. }) if of == in_force && now == self.now => fresh,
+            Some(Absent::Keep { id, .. }) if id == in_force && now == self.now => fresh,
             _ => self.run_fresh(in_force, now, op),
         };
         match fresh? {
-            Absent::Keep { word, of, answer } => {
-                self.keys.publish(claim, of, word, O::BANS)?;
+            Absent::Keep { word, id, answer } => {
+                self.keys.publish(claim, id, word, O::BANS)?;
                 answer.map(Ok)
             }
             Absent::Answer(outcome) => {

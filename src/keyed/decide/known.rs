@@ -106,8 +106,8 @@ impl<A: Algorithm> Request<'_, A> {
 
     /// Returns what an operation runs on: the word of a slot, which is of this algorithm.
     #[inline(always)]
-    pub(super) const fn current(&self, held: SlotState, of: AlgorithmId) -> Current {
-        Current::new(held.word(), self.now).with_source(of.source())
+    pub(super) const fn current(&self, held: SlotState, id: AlgorithmId) -> Current {
+        Current::new(held.word(), self.now).with_source(id.source())
     }
 
     /// Ends an attempt on a slot that is not banned. An operation that takes protects the key.

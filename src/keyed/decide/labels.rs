@@ -47,7 +47,7 @@ impl<A: Algorithm> Request<'_, A> {
         if O::BANS || !held.is_unbanned(expected) {
             return None;
         }
-        let run = |of, algorithm: &A| op.run(algorithm, self.current(held, of));
+        let run = |id, algorithm: &A| op.run(algorithm, self.current(held, id));
         let step = plans.with_override(held, self.probe_seq.hash(), run)?;
         // The override was looked up after the slot was read. If the slot has changed since, its
         // number's last bits may be those of a later override.

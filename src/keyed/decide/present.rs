@@ -20,12 +20,12 @@ impl<A: Algorithm> Request<'_, A> {
         // Read after the slot, so the slot's version is no later than this one.
         let version = plans.version();
         let (held_now, from) = plans.current(held, hash, version)?;
-        let of = match O::BANS || plans.is_override(held) {
+        let id = match O::BANS || plans.is_override(held) {
             true => from,
             false => AlgorithmId::new(self.plan, version),
         };
-        let word = plans.converted(held_now, hash, (from, of), now)?;
-        let mut view = Current::new(word, now).with_source(of.source());
+        let word = plans.converted(held_now, hash, (from, id), now)?;
+        let mut view = Current::new(word, now).with_source(id.source());
         let run = |algorithm: &A| {
             // A ban lasts while there is no permit.
             view.is_banned = held_now.is_banned() && algorithm.available(word, now) == 0;
@@ -34,10 +34,10 @@ impl<A: Algorithm> Request<'_, A> {
                 step => step,
             }
         };
-        let step = plans.with(of, hash, run)?;
+        let step = plans.with(id, hash, run)?;
         let exchange = |next| {
             let is_banned = O::BANS || view.is_banned && !O::GRANTS;
-            let next = SlotState::live(held.tag(), at.is_second(), of.plan(), of.version(), next);
+            let next = SlotState::live(held.tag(), at.is_second(), id.plan(), id.version(), next);
             let next = next.protected_if(held.is_protected() || O::TAKES);
             let next = match is_banned {
                 true => next.banned_if(true),

@@ -158,8 +158,8 @@ impl PairLabels {
     #[inline(always)]
     fn bits_at(&self, at: SlotIndex) -> [u32; 2] {
         let [first, second] = self.buckets;
-        let of = |bucket, second| u32::from(at.bucket == bucket && at.second == second) << at.index;
-        [of(first, false), of(second, true)]
+        let buckets = [(first, false), (second, true)];
+        buckets.map(|bucket| u32::from((at.bucket, at.second) == bucket) << at.index)
     }
 }
 
@@ -176,7 +176,7 @@ impl<T: Copy + Into<SlotState>> Pair<T> {
     #[inline(always)]
     fn at(&self, second: bool, index: usize) -> SlotIndex {
         SlotIndex {
-            bucket: of_two(&self.buckets, second),
+            bucket: one_of_two(&self.buckets, second),
             index,
             second,
         }
@@ -192,7 +192,7 @@ impl<T: Copy + Into<SlotState>> Pair<T> {
     /// Returns the slots that satisfy `is`: for each bucket, one bit for each slot.
     #[inline(always)]
     fn bits(&self, is: impl Fn(SlotState, bool) -> bool) -> [u32; 2] {
-        let of = |held: &[T; SLOTS], second| {
+        let of_bucket = |held: &[T; SLOTS], second| {
             let (mut bits, mut bit) = (0, 1);
             for held in held {
                 bits |= bit * u32::from(is((*held).into(), second));
@@ -201,14 +201,14 @@ impl<T: Copy + Into<SlotState>> Pair<T> {
             bits
         };
         let [first, second] = &self.held;
-        [of(first, false), of(second, true)]
+        [of_bucket(first, false), of_bucket(second, true)]
     }
 
     /// Returns the first of these slots of a bucket, in the order of a search that begins at the
     /// preferred one.
     #[inline(always)]
     fn first_of(&self, second: bool, bits: u32) -> Option<(SlotIndex, SlotState)> {
-        let preferred = of_two(&self.preferred, second);
+        let preferred = one_of_two(&self.preferred, second);
         let mut in_turn = (0..SLOTS).map(|turn| (turn ^ preferred) % SLOTS);
         self.slot(second, in_turn.find(|index| bits >> index & 1 != 0)?)
     }
@@ -233,7 +233,7 @@ impl<T: Copy + Into<SlotState>> Pair<T> {
 }
 
 #[inline(always)]
-const fn of_two(two: &[usize; 2], second: bool) -> usize {
+const fn one_of_two(two: &[usize; 2], second: bool) -> usize {
     let [one, other] = *two;
     if second { other } else { one }
 }
@@ -313,9 +313,9 @@ impl Probe {
             .filter(move |(at, held)| held.is_of(tag, at.second))
     }
 
-    /// Applies `of` to the primary buckets, and to the neighbors if that returns `None`.
-    fn in_turn<T>(&self, of: impl Fn(&Pair<SlotState>) -> Option<T>) -> Option<T> {
-        of(&self.primary).or_else(|| of(self.neighbors.as_ref()?))
+    /// Applies `find` to the primary buckets, and to the neighbors if that returns `None`.
+    fn in_turn<T>(&self, find: impl Fn(&Pair<SlotState>) -> Option<T>) -> Option<T> {
+        find(&self.primary).or_else(|| find(self.neighbors.as_ref()?))
     }
 
     /// Returns a free slot: of a primary bucket if possible, and of the bucket that has more free

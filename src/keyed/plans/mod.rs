@@ -194,28 +194,28 @@ impl<A> Plans<A> {
         self.override_in_force(hash).unwrap_or_else(of_plan)
     }
 
-    /// Runs `act` on the algorithm that `of` identifies, for a key with this hash. Returns `None`
+    /// Runs `act` on the algorithm that `id` identifies, for a key with this hash. Returns `None`
     /// if the plan does not exist, or the version is outdated.
     #[inline(always)]
     pub(crate) fn with<T>(
         &self,
-        of: AlgorithmId,
+        id: AlgorithmId,
         hash: u64,
         act: impl FnOnce(&A) -> T,
     ) -> Option<T> {
         // No override has the number 0.
-        match of.version() {
-            0 => Some(act(self.get(of.plan())?)),
-            _ => self.with_later(of, hash, act),
+        match id.version() {
+            0 => Some(act(self.get(id.plan())?)),
+            _ => self.with_later(id, hash, act),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn with_later<T>(&self, of: AlgorithmId, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+    fn with_later<T>(&self, id: AlgorithmId, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         match &self.overrides {
-            Some(overrides) if of.plan() == OVERRIDE => overrides.with(hash, of.version(), act),
-            _ => self.with_plan(of.plan(), of.version(), act),
+            Some(overrides) if id.plan() == OVERRIDE => overrides.with(hash, id.version(), act),
+            _ => self.with_plan(id.plan(), id.version(), act),
         }
     }
 
@@ -230,8 +230,8 @@ impl<A> Plans<A> {
     ) -> Option<T> {
         let overrides = self.overrides_of(held)?;
         let number = overrides.number_in(held, hash)?;
-        let of = AlgorithmId::new(OVERRIDE, number);
-        overrides.with(hash, number, |algorithm| act(of, algorithm))
+        let id = AlgorithmId::new(OVERRIDE, number);
+        overrides.with(hash, number, |algorithm| act(id, algorithm))
     }
 
     /// Runs `act` on the algorithm of a plan in this version. Returns `None` if the plan does not

@@ -103,9 +103,9 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
                     (None, was) => (plan.to, convert(was.as_ref(), plan.to)),
                     (Some(to), was) => {
                         add_one(&mut overrides.new);
-                        let (of, version) = (plan.to.plan(), plan.to.version());
+                        let (index, version) = (plan.to.plan(), plan.to.version());
                         let now = |now: &A| convert(was.as_ref().or(Some(now)), to);
-                        (to, plans.with_plan(of, version, now).flatten())
+                        (to, plans.with_plan(index, version, now).flatten())
                     }
                 }
             }
@@ -126,9 +126,9 @@ impl<A: ChangeQuota + Rebase + Settings> Restore for Filling<'_, A> {
 impl<A: ChangeQuota> Filling<'_, A> {
     /// Inserts a key, or replaces its content if it is there already. If there is no room, drops
     /// the key that would be evicted first, which may be the new one.
-    fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
+    fn put(&mut self, probe_seq: &ProbeSeq, live: impl Fn(bool) -> SlotState) {
         let (seen, restored) = (self.table.look(probe_seq), &mut self.restored);
-        let write = |at: SlotIndex, held| self.table.write_unshared(at, held, of(at.is_second()));
+        let write = |at: SlotIndex, held| self.table.write_unshared(at, held, live(at.is_second()));
         if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {
             return write(at, held);
         }
@@ -140,7 +140,7 @@ impl<A: ChangeQuota> Filling<'_, A> {
         let (plans, version, now) = (self.plans, self.plans.version(), self.moved.to);
         let mut first = FirstToLeave::new(plans, version, now);
         let slots = seen.slots().map(|(at, held)| (Some(at), held));
-        for (at, held) in core::iter::once((None, of(false))).chain(slots) {
+        for (at, held) in core::iter::once((None, live(false))).chain(slots) {
             first.consider(at, held, plans.idle_at(held, version, now));
         }
         if let Some((at, held)) = first.found() {
