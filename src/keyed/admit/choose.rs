@@ -11,8 +11,7 @@ use crate::sync::inject_fault;
 
 /// A slot that a new key can claim, with its present content.
 pub(crate) struct Candidate {
-    pub(super) at: SlotIndex,
-    pub(super) held: SlotState,
+    pub(super) slot: (SlotIndex, SlotState),
     /// The event to count, if claiming the slot makes a key leave.
     pub(super) leaves: Option<Event>,
     /// The tick since which that key has been idle, or 0 if it is not idle.
@@ -22,10 +21,9 @@ pub(crate) struct Candidate {
 impl Candidate {
     /// Returns a slot that has no key: it is free, or has a claim of another thread or of an
     /// earlier round.
-    pub(crate) const fn of((at, held): (SlotIndex, SlotState)) -> Self {
+    pub(crate) const fn of(slot: (SlotIndex, SlotState)) -> Self {
         Self {
-            at,
-            held,
+            slot,
             leaves: None,
             since: Tick::ZERO,
         }

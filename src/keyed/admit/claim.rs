@@ -39,25 +39,23 @@ impl Claim {
 
 impl<A: Algorithm> Keys<A> {
     /// Claims a slot for a key. Returns `None` if the slot has changed.
-    pub(crate) fn claim(&self, probe_seq: &ProbeSeq, slot: &Candidate) -> Option<Claim> {
+    pub(crate) fn claim(&self, probe_seq: &ProbeSeq, candidate: &Candidate) -> Option<Claim> {
         let afterwards = inject_fault!(RaisesAfterwards); // FAULT
         if !afterwards {
-            self.raise(slot.since);
+            self.raise(candidate.since);
         }
         let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce()); // FAULT
-        let (at, held, tag) = (slot.at, slot.held, probe_seq.tag());
-        let claim = match slot.leaves {
-            Some(event) => {
-                let is_idle = matches!(event, Event::Expired);
-                self.table.evict(at, (held, is_idle), tag, nonce)
-            }
+        let ((at, held), tag) = (candidate.slot, probe_seq.tag());
+        let is_idle = matches!(candidate.leaves, Some(Event::Expired));
+        let claim = match candidate.leaves {
+            Some(_) => self.table.evict(at, (held, is_idle), tag, nonce),
             None => self.table.claim(at, held, tag, nonce),
         };
         let (held, is_own) = (claim.ok()?, true);
         if afterwards {
-            self.raise(slot.since);
+            self.raise(candidate.since);
         }
-        if let Some(event) = slot.leaves {
+        if let Some(event) = candidate.leaves {
             self.events.count(event);
         }
         Some(Claim { at, held, is_own })

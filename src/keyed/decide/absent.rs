@@ -72,11 +72,11 @@ impl<A: Algorithm> Request<'_, A> {
     /// Inserts a key into a slot.
     pub(super) fn insert<O: Op<A>>(
         &self,
-        slot: &Candidate,
+        candidate: &Candidate,
         op: &mut O,
         fresh: Option<Absent<A, O>>,
     ) -> Option<OpResult<A, O>> {
-        let claim = self.keys.claim(&self.probe_seq, slot)?;
+        let claim = self.keys.claim(&self.probe_seq, candidate)?;
         let done = self.establish(&claim, op, fresh);
         if done.is_none() {
             self.keys.release(&claim);

@@ -112,7 +112,7 @@ impl<A: Algorithm> Request<'_, A> {
 
     /// Looks at all slots where the key may be, and decides on what is there, in rounds.
     fn in_rounds<O: Op<A>>(&self, mut op: O) -> OpResult<A, O> {
-        let (table, probe_seq) = (self.keys.table(), &self.probe_seq);
+        let (table, probe_seq, now) = (self.keys.table(), &self.probe_seq, self.now);
         let (mut rounds, mut is_full, mut is_migrated) = (0, false, false);
         let mut backoff = Backoff::new();
         while rounds < ROUNDS {
@@ -130,13 +130,11 @@ impl<A: Algorithm> Request<'_, A> {
                     done => done,
                 },
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None, // FAULT
-                Lookup::Pending(at, held) => {
-                    match self.run_fresh(self.in_force(), self.now, &mut op) {
-                        Some(Absent::Answer(outcome)) => Some(outcome),
-                        fresh => self.establish(&Claim::found(at, held), &mut op, fresh),
-                    }
-                }
-                Lookup::Nothing => match self.run_fresh(self.in_force(), self.now, &mut op) {
+                Lookup::Pending(at, held) => match self.run_fresh(self.in_force(), now, &mut op) {
+                    Some(Absent::Answer(outcome)) => Some(outcome),
+                    fresh => self.establish(&Claim::found(at, held), &mut op, fresh),
+                },
+                Lookup::Nothing => match self.run_fresh(self.in_force(), now, &mut op) {
                     Some(Absent::Answer(outcome)) => Some(outcome),
                     // Migrate these slots once, so that the next threads that look here need not do
                     // it.
@@ -147,7 +145,7 @@ impl<A: Algorithm> Request<'_, A> {
                     // In the first round, take over an abandoned claim before evicting a live key:
                     // its owner may be gone. In later rounds prefer to evict, or threads that
                     // insert keys could take over each other's claims forever.
-                    fresh => match self.keys.choose(&probe, self.now, rounds == 0) {
+                    fresh => match self.keys.choose(&probe, now, rounds == 0) {
                         Some(slot) => self.insert(&slot, &mut op, fresh),
                         None if was_full || inject_fault!(BelievesTheFirstLook) => break, // FAULT
                         // Check that no other thread has inserted the key. Its slots' labels
