@@ -18,14 +18,14 @@ MODELED = {
     "src/algorithm/pace/mod.rs": [
         "from_quota", "from_interval", "fitted", "reaching", "starting_with", "gcd", "min",
     ],
-    "src/algorithm/pace/accrual.rs": ["scale", "accrued", "tick_of", "is_short", "horizon", "resets"],
+    "src/algorithm/pace/accrual.rs": ["scale", "accrued", "tick_of", "is_short", "horizon", "with_idle_at"],
     "src/algorithm/pace/verbs.rs": [
         "accrued", "headroom", "step", "take_up_to", "free", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
         "carry_over", "rebase",
     ],
     "src/quota/mod.rs": ["valid_period_ns"],
-    "src/outcome/granted.rs": ["reset_after", "tick_of", "with_reset_units"],
+    "src/outcome/granted.rs": ["reset_after", "tick_of", "with_idle_at_units"],
     "src/outcome/charged.rs": ["with_debt"],
     **{f"crates/tollgate-redis/src/lua/{script}.lua": ["(all)"]
        for script in ("bucket", "bucket_all", "bucket_denied", "bucket_life", "bucket_one", "bucket_read", "bucket_seen", "change", "span", "take", "time", "window")},

@@ -286,7 +286,7 @@ impl Accrual for WindowAccrual {
     }
 
     #[inline(always)]
-    fn resets(&self, granted: Granted, word: u64) -> Granted {
+    fn with_idle_at(&self, granted: Granted, word: u64) -> Granted {
         granted.with_reset_at(Tick::from_nanos(self.tick_of(word)))
     }
 }

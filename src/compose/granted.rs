@@ -174,8 +174,8 @@ impl<R: Deref<Target = All<M, C>>, M: Members<C>, C> AllGranted<R, M, C> {
 
     /// Returns how long it takes until all members are idle, if no caller takes more.
     pub fn reset_after(&self) -> Duration {
-        let resets = self.each().map(|(_, granted)| granted.reset_after());
-        resets.max().unwrap_or(Duration::ZERO)
+        let times = self.each().map(|(_, granted)| granted.reset_after());
+        times.max().unwrap_or(Duration::ZERO)
     }
 
     /// Returns how long after its request the caller must wait before it uses the permits: the

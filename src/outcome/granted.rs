@@ -60,7 +60,7 @@ pub struct Granted {
     unit: NonZeroU64,
     /// When the limiter will be idle, and when the caller may go, in units that accrue at
     /// `speed / 2^60` per nanosecond.
-    reset: u64,
+    idle_at: u64,
     ready: u64,
     speed: NonZeroU64,
     /// Which word of the limiter, or which version and plan, made the grant, if there are several.
@@ -87,7 +87,7 @@ pub struct GrantInfo {
     left: u64,
     unit: NonZeroU64,
     /// See [`Granted`].
-    reset: u64,
+    idle_at: u64,
     ready: u64,
     speed: NonZeroU64,
 }
@@ -111,7 +111,7 @@ impl Granted {
             mark: 0,
             left: 0,
             unit: NonZeroU64::MIN,
-            reset: 0,
+            idle_at: 0,
             ready: 0,
             speed: NANOSECONDS,
             source: 0,
@@ -168,11 +168,11 @@ impl Granted {
         let (one, other) = (self.info(), other.info());
         let tick = |grant: &GrantInfo, units| grant.tick_of(units);
         let left = one.remaining().saturating_add(other.remaining());
-        let reset = tick(&one, one.reset).max(tick(&other, other.reset));
+        let idle_at = tick(&one, one.idle_at).max(tick(&other, other.idle_at));
         let ready = tick(&one, one.ready).max(tick(&other, other.ready));
         Self::new(one.n.saturating_add(other.n), one.at.max(other.at))
             .with_remaining(left, NonZeroU64::MIN)
-            .with_reset_at(reset)
+            .with_reset_at(idle_at)
             .with_ready_at(ready)
             .with_source(SEVERAL)
     }
@@ -190,7 +190,7 @@ impl Granted {
         Self {
             left: u64::MAX,
             unit: NonZeroU64::MIN,
-            reset: 0,
+            idle_at: 0,
             ready: 0,
             ..self
         }
@@ -200,7 +200,7 @@ impl Granted {
     #[inline]
     pub const fn with_reset_at(self, tick: Tick) -> Self {
         Self {
-            reset: tick.as_nanos(),
+            idle_at: tick.as_nanos(),
             ready: self.info().tick_of(self.ready).as_nanos(),
             speed: NANOSECONDS,
             ..self
@@ -211,7 +211,7 @@ impl Granted {
     #[inline]
     pub const fn with_ready_at(self, tick: Tick) -> Self {
         Self {
-            reset: self.info().tick_of(self.reset).as_nanos(),
+            idle_at: self.info().tick_of(self.idle_at).as_nanos(),
             ready: tick.as_nanos(),
             speed: NANOSECONDS,
             ..self
@@ -220,9 +220,9 @@ impl Granted {
 
     /// Sets when the limiter will be idle, in units that accrue at `speed / 2^60` per nanosecond.
     #[inline]
-    pub(crate) const fn with_reset_units(self, reset: u64, speed: NonZeroU64) -> Self {
+    pub(crate) const fn with_idle_at_units(self, idle_at: u64, speed: NonZeroU64) -> Self {
         Self {
-            reset,
+            idle_at,
             ready: 0,
             speed,
             ..self
@@ -230,7 +230,7 @@ impl Granted {
     }
 
     /// Sets when the caller may go, in the units of an earlier
-    /// [`with_reset_units`](Self::with_reset_units).
+    /// [`with_idle_at_units`](Self::with_idle_at_units).
     #[inline]
     pub(crate) const fn with_ready_units(self, ready: u64) -> Self {
         Self { ready, ..self }
@@ -249,13 +249,13 @@ impl Granted {
         self.mark
     }
 
-    /// Sets the words before and after the grant, for a bucket whose reset is the word after it.
+    /// Sets the words before and after the grant, for a bucket whose word says when it is idle.
     /// The mark is then the word before it, and not the one by which the grant is undone.
     #[inline]
     pub(crate) const fn with_words(self, before: u64, after: u64) -> Self {
         Self {
             mark: before,
-            reset: after,
+            idle_at: after,
             ..self
         }
     }
@@ -263,14 +263,14 @@ impl Granted {
     /// Returns the words that [`with_words`](Self::with_words) set.
     #[inline]
     pub(crate) const fn words(&self) -> (u64, u64) {
-        (self.mark, self.reset)
+        (self.mark, self.idle_at)
     }
 
     /// Sets the mark to the word after the grant, so that the grant can be undone.
     #[inline]
     pub(crate) const fn with_mark_after(self) -> Self {
         Self {
-            mark: self.reset,
+            mark: self.idle_at,
             ..self
         }
     }
@@ -283,7 +283,7 @@ impl Granted {
             at: self.at,
             left: self.left,
             unit: self.unit,
-            reset: self.reset,
+            idle_at: self.idle_at,
             ready: self.ready,
             speed: self.speed,
         }
@@ -348,7 +348,7 @@ readers! {
 
     /// Returns how long after [`at`](Self::at) the limiter is idle again, if no caller takes more.
     fn reset_after(self) -> Duration {
-        self.tick_of(self.reset).saturating_since(self.at)
+        self.tick_of(self.idle_at).saturating_since(self.at)
     }
 
     /// Returns how long the caller must wait before it uses the permits. This is zero, unless the

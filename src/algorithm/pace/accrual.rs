@@ -23,8 +23,8 @@ pub(crate) trait Accrual {
     /// Returns the last tick at which units accrue.
     fn horizon(&self) -> u64;
 
-    /// Returns the grant with its reset: the tick by which as many units accrue as `word` has.
-    fn resets(&self, granted: Granted, word: u64) -> Granted;
+    /// Sets when the limiter will be idle: once as many units have accrued as `word` has.
+    fn with_idle_at(&self, granted: Granted, word: u64) -> Granted;
 }
 
 /// An accrual by which units accrue at a steady speed.
@@ -71,8 +71,8 @@ impl Accrual for Steady {
     }
 
     #[inline(always)]
-    fn resets(&self, granted: Granted, word: u64) -> Granted {
-        granted.with_reset_units(word, self.speed)
+    fn with_idle_at(&self, granted: Granted, word: u64) -> Granted {
+        granted.with_idle_at_units(word, self.speed)
     }
 }
 

@@ -74,7 +74,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
         let granted = Granted::new(n, now)
             .with_remaining(self.free(next, accrued), self.unit)
             .with_mark(next);
-        self.accrual.resets(granted, next)
+        self.accrual.with_idle_at(granted, next)
     }
 
     /// Returns the denial of a request that can be granted once this many units have accrued.

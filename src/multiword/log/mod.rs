@@ -179,13 +179,13 @@ impl<C> SlidingLog<C> {
     /// search.
     #[inline(always)]
     fn granted(&self, n: u64, at: u64, now: Tick) -> Granted {
-        let reset = Tick::from_nanos(at + self.shape.period);
-        Granted::new(n, counted_at(at, now)).with_reset_at(reset)
+        let idle_at = Tick::from_nanos(at + self.shape.period);
+        Granted::new(n, counted_at(at, now)).with_reset_at(idle_at)
     }
 
     fn granted_none(&self, view: &LogState, now: Tick) -> Granted {
-        let reset = Tick::from_nanos(self.newest_expiry(view));
-        Granted::new(0, counted_at(view.now, now)).with_reset_at(reset)
+        let idle_at = Tick::from_nanos(self.newest_expiry(view));
+        Granted::new(0, counted_at(view.now, now)).with_reset_at(idle_at)
     }
 
     /// Takes up to `n` permits at this tick.
