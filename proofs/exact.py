@@ -16,7 +16,7 @@ N, PERIOD, D, K, START, MADE_START, THEN, MADE_THEN = z3.Ints(
 
 def inexact_rate(p):
     """The pace of an inexact quota of N every PERIOD: a unit is at most 1/4 ns."""
-    return [N >= 1, PERIOD >= 1, p.unit * N >= 4 * PERIOD, is_floor(p.speed, p.unit * N * ONE, PERIOD)]
+    return [N >= 1, PERIOD >= 1, p.permit * N >= 4 * PERIOD, is_floor(p.speed, p.permit * N * ONE, PERIOD)]
 
 
 def after_running_dry(p):
@@ -28,38 +28,38 @@ def after_running_dry(p):
 
 def due(p):
     """Whether the step grants one more permit, after K - 1 since the bucket ran dry."""
-    word = MADE_START + p.capacity + (K - 1) * p.unit
-    return word <= MADE_THEN + p.capacity - p.unit
+    word = MADE_START + p.capacity + (K - 1) * p.permit
+    return word <= MADE_THEN + p.capacity - p.permit
 
 
 def punctual(prover, q, p):
     S = p.speed
-    # A unit lasts period / (unit * n) nanoseconds.
-    early = [q.grows(S * PERIOD, p.unit * N * ONE, D), q.strictly(K * p.unit * ONE, D * S + ONE, PERIOD)]
+    # A unit lasts period / (permit * n) nanoseconds.
+    early = [q.grows(S * PERIOD, p.permit * N * ONE, D), q.strictly(K * p.permit * ONE, D * S + ONE, PERIOD)]
     prover.theorem(
         "inexact rate: permit k is granted less than one unit before k * period / n",
         [*inexact_rate(p), *after_running_dry(p), due(p)],
-        K * PERIOD * p.unit < D * N * p.unit + PERIOD,
+        K * PERIOD * p.permit < D * N * p.permit + PERIOD,
         early,
     )
     prover.theorem(
         "inexact rate: permit k is granted a ns after k * period / n, for 73 years",
         [*inexact_rate(p), *after_running_dry(p), D * N >= K * PERIOD + N, D <= 2 * ONE],
         due(p),
-        [q.grows(K * PERIOD + N, D * N, p.unit), q.grows(0, D, 1), q.grows(p.unit * N * ONE, (S + 1) * PERIOD, D),
-         q.grows(D * S + 1, ONE * p.unit * K + 4 * ONE - D, PERIOD), q.grows(D, 2 * ONE, PERIOD)],
+        [q.grows(K * PERIOD + N, D * N, p.permit), q.grows(0, D, 1), q.grows(p.permit * N * ONE, (S + 1) * PERIOD, D),
+         q.grows(D * S + 1, ONE * p.permit * K + 4 * ONE - D, PERIOD), q.grows(D, 2 * ONE, PERIOD)],
     )
     whole = p.whole_speed
-    exact = [p.is_exact(), p.unit * N == PERIOD * whole, N >= 1, PERIOD >= 1]
+    exact = [p.is_exact(), p.permit * N == PERIOD * whole, N >= 1, PERIOD >= 1]
     prover.theorem(
         "exact rate: permit k is granted exactly from k * period / n on",
         [*exact, *after_running_dry(p)],
         due(p) == (D * N >= K * PERIOD),
         [q.grows(K * PERIOD, D * N, whole), q.strictly(D * N, K * PERIOD, whole),
-         q.grows(K * p.unit, D * whole, N), q.strictly(D * whole, K * p.unit, N),
-         q.grows(ONE, p.speed, 1), q.grows(D * N, K * PERIOD, p.unit), q.strictly(D * N, K * PERIOD, p.unit),
-         q.grows(K * PERIOD, D * N, p.unit), q.strictly(D * whole, K * p.unit, PERIOD),
-         q.grows(K * p.unit, D * whole, PERIOD)],
+         q.grows(K * p.permit, D * whole, N), q.strictly(D * whole, K * p.permit, N),
+         q.grows(ONE, p.speed, 1), q.grows(D * N, K * PERIOD, p.permit), q.strictly(D * N, K * PERIOD, p.permit),
+         q.grows(K * PERIOD, D * N, p.permit), q.strictly(D * whole, K * p.permit, PERIOD),
+         q.grows(K * p.permit, D * whole, PERIOD)],
     )
 
 
@@ -88,7 +88,7 @@ def bound(prover, facts):
              invariant(word, taken, first), granted]
     base = larger(word, accrued)
     inside = z3.And(a <= NOW, NOW <= b)
-    taken_after = z3.If(inside, taken + n * p.unit, taken)
+    taken_after = z3.If(inside, taken + n * p.permit, taken)
     first_after = z3.If(z3.And(inside, taken == 0), base, first)
     by = [facts.made_at(NOW, accrued), facts.burst_at(n),
           q.grows(a, b, p.speed), q.grows(a, NOW, p.speed), q.grows(NOW, b, p.speed)]
@@ -108,34 +108,34 @@ def bound(prover, facts):
         ticks,
         units * ONE < d * p.speed + ONE,
     )
-    here = [*p.established(), *ticks, count >= 0, count * p.unit <= p.capacity + units]
-    quota = [p.speed * PERIOD <= p.unit * N * ONE, N >= 1, PERIOD >= 1, p.capacity == p.burst * p.unit]
+    here = [*p.established(), *ticks, count >= 0, count * p.permit <= p.capacity + units]
+    quota = [p.speed * PERIOD <= p.permit * N * ONE, N >= 1, PERIOD >= 1, p.capacity == p.burst * p.permit]
     prover.theorem(
         "bound: in every interval less than burst + rate * (b - a + one unit) permits",
         [*here, *quota],
-        count * PERIOD * p.unit < p.burst * PERIOD * p.unit + d * N * p.unit + PERIOD,
-        [less.at(), q.grows(p.speed * PERIOD, p.unit * N * ONE, d),
-         q.strictly(units * ONE, d * p.speed + ONE, PERIOD), q.grows(count * p.unit, p.capacity + units, PERIOD)],
+        count * PERIOD * p.permit < p.burst * PERIOD * p.permit + d * N * p.permit + PERIOD,
+        [less.at(), q.grows(p.speed * PERIOD, p.permit * N * ONE, d),
+         q.strictly(units * ONE, d * p.speed + ONE, PERIOD), q.grows(count * p.permit, p.capacity + units, PERIOD)],
     )
     over, early = z3.Ints("over early")
     prover.theorem(
-        "audit: so count * period <= burst * period + d * n + ceil(period / unit) - 1",
-        [over * p.unit < PERIOD, (early - 1) * p.unit < PERIOD, PERIOD <= early * p.unit, p.unit >= 1],
+        "audit: so count * period <= burst * period + d * n + ceil(period / permit) - 1",
+        [over * p.permit < PERIOD, (early - 1) * p.permit < PERIOD, PERIOD <= early * p.permit, p.permit >= 1],
         over <= early - 1,
-        [q.grows(early, over, p.unit)],
+        [q.grows(early, over, p.permit)],
     )
     loss = lambda tick, accrued: facts.loss.at((z3.Int("ticks"), tick), (MADE, accrued))
     prover.theorem(
         "bound: at an exact rate at most burst + rate * (b - a) permits",
-        [*here, p.is_exact(), p.unit * N == PERIOD * p.whole_speed, N >= 1, PERIOD >= 1, p.capacity == p.burst * p.unit],
+        [*here, p.is_exact(), p.permit * N == PERIOD * p.whole_speed, N >= 1, PERIOD >= 1, p.capacity == p.burst * p.permit],
         count * PERIOD <= p.burst * PERIOD + d * N,
-        [loss(a, made_a), loss(b, made_b), q.grows(count * p.unit, p.capacity + units, N),
+        [loss(a, made_a), loss(b, made_b), q.grows(count * p.permit, p.capacity + units, N),
          q.strictly(p.burst * PERIOD + d * N, count * PERIOD, p.whole_speed), q.grows(z3.IntVal(ONE), p.speed, z3.IntVal(1))],
     )
     prover.theorem(
         "bound: from_interval, at most 1 + (tolerance + (b - a)) / interval",
         [*here, p.speed == ONE],
-        count * p.unit <= p.unit + (p.capacity - p.unit) + d,
+        count * p.permit <= p.permit + (p.capacity - p.permit) + d,
     )
     moved, last, before, made_at, made_to = z3.Ints("moved last before made_at made_to")
     prover.theorem(
@@ -161,7 +161,7 @@ def in_64_bits(prover):
 
 
 def bits_given(word, accrued, capacity, cost, none):
-    """Restates the theorems "accrued: at most accrued(horizon) ..." and "n <= burst: n * unit <= capacity"."""
+    """Restates the theorems "accrued: at most accrued(horizon) ..." and "n <= burst: n * permit <= capacity"."""
     wide = lambda x: z3.ZeroExt(64, x)
     return [z3.ULE(wide(accrued) + 2 * wide(capacity), MAX_WORD), z3.ULE(cost, capacity), z3.Implies(none, cost == 0)]
 

@@ -32,7 +32,7 @@ class Pace:
     """
 
     def __init__(self, name=""):
-        fields = "speed inverse unit capacity burst horizon deficit"
+        fields = "speed inverse permit capacity burst horizon deficit"
         for field in fields.split():
             setattr(self, field, z3.Int(name + field))
         # made(horizon), and the whole speed of an exact pace.
@@ -42,11 +42,11 @@ class Pace:
     def established(self):
         p = self
         return [
-            is_u64(p.speed, p.inverse, p.unit, p.capacity, p.burst, p.horizon, p.deficit),
+            is_u64(p.speed, p.inverse, p.permit, p.capacity, p.burst, p.horizon, p.deficit),
             p.speed >= ONE,
-            p.unit >= 1,
+            p.permit >= 1,
             p.burst >= 1,
-            is_floor(p.burst, p.capacity, p.unit),
+            is_floor(p.burst, p.capacity, p.permit),
             p.deficit <= p.burst,
             p.inverse * p.speed <= 1 << 124,
             (p.inverse + 1) * p.speed >= 1 << 124,
@@ -74,11 +74,11 @@ class Pace:
         return tick
 
     def headroom(self, m, n):
-        return m.sub(self.capacity, m.mul(n, self.unit))
+        return m.sub(self.capacity, m.mul(n, self.permit))
 
     def taken(self, m, word, accrued, n):
         """The next word of step and take_up_to."""
-        run = lambda: m.add(larger(word, accrued), m.mul(n, self.unit))
+        run = lambda: m.add(larger(word, accrued), m.mul(n, self.permit))
         return z3.If(n == 0, word, m.when(n != 0, run))
 
     def step(self, m, word, now, n):
@@ -95,7 +95,7 @@ class Pace:
         return m.saturating_sub(self.capacity, m.saturating_sub(word, accrued))
 
     def available(self, m, word, accrued):
-        return m.div(self.free(m, word, accrued), self.unit, "available")
+        return m.div(self.free(m, word, accrued), self.permit, "available")
 
     def take_up_to(self, m, word, now, n):
         accrued = self.accrued(m, now)
@@ -106,32 +106,32 @@ class Pace:
     def initial_word(self, m, now):
         deficit = self.deficit
         accrued = self.accrued(m, now)
-        run = lambda: m.add(accrued, m.mul(deficit, self.unit))
+        run = lambda: m.add(accrued, m.mul(deficit, self.permit))
         return z3.If(deficit == 0, 0, m.when(deficit != 0, run)), accrued
 
     def give_back(self, m, word, accrued, units):
         units = smaller(units, m.saturating_sub(word, accrued))
-        return m.sub(word, units), m.div_ceil(units, self.unit, name="back"), units
+        return m.sub(word, units), m.div_ceil(units, self.permit, name="back"), units
 
     def undo(self, m, word, now, n, mark):
         accrued = self.accrued(m, now)
-        units = m.saturating(n * self.unit)
+        units = m.saturating(n * self.permit)
         ahead = m.saturating_sub(mark, accrued)
         return *self.give_back(m, word, accrued, smaller(units, ahead)), accrued
 
     def refund(self, m, word, now, n):
         accrued = self.accrued(m, now)
-        return *self.give_back(m, word, accrued, m.saturating(n * self.unit)), accrued
+        return *self.give_back(m, word, accrued, m.saturating(n * self.permit)), accrued
 
     def charge(self, m, word, now, n):
         accrued = self.accrued(m, now)
         base = smaller(larger(word, accrued), MAX_WORD)
-        fit = m.div(m.sub(MAX_WORD, base), self.unit, "fit")
+        fit = m.div(m.sub(MAX_WORD, base), self.permit, "fit")
         n = z3.If(n == 0, 0, smaller(n, fit))
-        run = lambda: m.add(base, m.mul(n, self.unit))
+        run = lambda: m.add(base, m.mul(n, self.permit))
         after = z3.If(n == 0, word, m.when(n != 0, run))
         clear = m.saturating_sub(after, self.headroom(m, z3.IntVal(0)))
-        debt = m.div_ceil(m.saturating_sub(clear, accrued), self.unit, name="debt")
+        debt = m.div_ceil(m.saturating_sub(clear, accrued), self.permit, name="debt")
         return after, n, clear, debt, base, fit, accrued
 
     def rebase(self, m, word, made_from, to):
@@ -143,11 +143,11 @@ class Pace:
         accrued, then = self.accrued(m, now), other.accrued(m, now)
         have = self.free(m, word, accrued)
         owe = m.saturating_sub(m.saturating_sub(word, accrued), self.headroom(m, z3.IntVal(0)))
-        converted = m.div(m.mul(have, other.unit, 128), self.unit, "have")
-        owed = m.div_ceil(m.mul(owe, other.unit, 128), self.unit, 128, "owe")
+        converted = m.div(m.mul(have, other.permit, 128), self.permit, "have")
+        owed = m.div_ceil(m.mul(owe, other.permit, 128), self.permit, 128, "owe")
         lack = m.add(m.saturating_sub(other.capacity, converted), owed, 128)
         place = m.saturating(then + lack, 128)
         after = z3.If(lack == 0, 0, smaller(place, MAX_WORD))
-        reaches = m.mul(other.capacity, self.unit, 128) <= m.mul(self.capacity, other.unit, 128)
+        reaches = m.mul(other.capacity, self.permit, 128) <= m.mul(self.capacity, other.permit, 128)
         fresh_one = z3.And(word <= accrued, reaches)
         return z3.If(fresh_one, 0, after), have, owe

@@ -79,10 +79,10 @@ class Facts:
         )
         self._loss(ticks)
         self.burst = prover.theorem(
-            "n <= burst: n * unit <= capacity",
+            "n <= burst: n * permit <= capacity",
             [*p.established(), N >= 0, N <= p.burst],
-            z3.And(N * p.unit >= 0, N * p.unit <= p.capacity),
-            [q.grows(N, p.burst, p.unit), q.grows(z3.IntVal(0), N, p.unit)],
+            z3.And(N * p.permit >= 0, N * p.permit <= p.capacity),
+            [q.grows(N, p.burst, p.permit), q.grows(z3.IntVal(0), N, p.permit)],
         )
         self.ceiling = self._tick_of()
 
@@ -190,29 +190,29 @@ def decisions(facts):
     ticks = smaller(NOW, p.horizon)
     given = [*p.established(), is_u64(WORD, NOW, N), N <= p.burst, *m.facts]
     by = [facts.made_at(NOW, accrued), facts.burst_at(N), *q.fits(ticks, p.speed)]
-    specified = WORD + N * p.unit <= accrued + p.capacity
+    specified = WORD + N * p.permit <= accrued + p.capacity
     base = larger(WORD, accrued)
     prover.theorem("step: nothing wraps", given, m.nothing_wraps(), by)
     prover.theorem("step: grants exactly what the specification grants", given, granted == specified, by)
     prover.theorem(
         "step: the next word is the specification's",
         [*given, granted],
-        after == z3.If(N == 0, WORD, base + N * p.unit),
+        after == z3.If(N == 0, WORD, base + N * p.permit),
         by,
     )
     prover.theorem("step: an admission never lowers the word", [*given, granted], after >= WORD, by)
     prover.theorem("step: n = 0 leaves the word", [*given, granted, N == 0], after == WORD, by)
     prover.theorem("step: more than 0 raises the word", [*given, granted, N > 0], after > WORD,
-                   [*by, q.grows(z3.IntVal(1), N, p.unit)])
+                   [*by, q.grows(z3.IntVal(1), N, p.permit)])
     prover.theorem("step: the word of all ones is never written", [*given, granted], after <= MAX_WORD, by)
     prover.theorem("step: the word of all ones is always denied", [*given, WORD == U64], z3.Not(granted), by)
     prover.theorem("step: word 0 has a full burst at every tick", [*given, WORD == 0], granted, by)
     taken = z3.Int("taken")
     prover.theorem(
         "step: a bucket that granted some permits at this tick grants what is left of its burst",
-        [*given, taken >= 0, taken <= p.burst, WORD == accrued + taken * p.unit],
+        [*given, taken >= 0, taken <= p.burst, WORD == accrued + taken * p.permit],
         granted == (taken + N <= p.burst),
-        [*by, q.grows(taken + N, p.burst, p.unit), q.grows(p.burst + 1, taken + N, p.unit)],
+        [*by, q.grows(taken + N, p.burst, p.permit), q.grows(p.burst + 1, taken + N, p.permit)],
     )
     return given, granted, units, accrued, by
 
@@ -223,7 +223,7 @@ def waiting(facts, step):
     given, granted, units, accrued = step[:4]
     ticks, then, made_then = smaller(NOW, p.horizon), z3.Int("then"), z3.Int("made_then")
     denied = [*given, z3.Not(granted), facts.is_up(units, UP)]
-    headroom = p.capacity - N * p.unit
+    headroom = p.capacity - N * p.permit
     admits = WORD <= made_then + headroom
     later = smaller(then, p.horizon)
     at_then = [is_u64(then), is_floor(made_then, later * p.speed, ONE)]
@@ -256,17 +256,17 @@ def verbs(facts):
 
     m = Machine()
     after, n, available, accrued = p.take_up_to(m, WORD, NOW, N)
-    by = [*clock, facts.made_at(NOW, accrued), q.grows(n, available, p.unit), q.grows(z3.IntVal(0), n, p.unit),
-          q.grows(z3.IntVal(1), n, p.unit), facts.burst_at(available), q.grows(p.burst + 1, available, p.unit)]
+    by = [*clock, facts.made_at(NOW, accrued), q.grows(n, available, p.permit), q.grows(z3.IntVal(0), n, p.permit),
+          q.grows(z3.IntVal(1), n, p.permit), facts.burst_at(available), q.grows(p.burst + 1, available, p.permit)]
     here = [*given, *m.facts]
     prover.theorem("take_up_to, available: nothing wraps", here, m.nothing_wraps(), by)
     prover.theorem("available: at most the burst", here, available <= p.burst, by)
-    one = z3.If(n == 0, WORD <= U64, WORD + n * p.unit <= accrued + p.capacity)
+    one = z3.If(n == 0, WORD <= U64, WORD + n * p.permit <= accrued + p.capacity)
     prover.theorem("take_up_to: the step would grant what it takes", here, one, by)
     more = available + 1
     prover.theorem("available: the step would deny one more", here,
-                   z3.Or(more > p.burst, WORD + more * p.unit > accrued + p.capacity),
-                   [*by, q.grows(p.burst + 1, more, p.unit)])
+                   z3.Or(more > p.burst, WORD + more * p.permit > accrued + p.capacity),
+                   [*by, q.grows(p.burst + 1, more, p.permit)])
     prover.theorem("take_up_to: never lowers the word, n = 0 leaves it, never writes all ones", here,
                    z3.And(after >= WORD, z3.Implies(n == 0, after == WORD), after <= MAX_WORD), by)
 
@@ -282,12 +282,12 @@ def verbs(facts):
         m = Machine()
         after, back, units, accrued = run(m)
         (floor,) = variables(m, "back_")
-        by = [*clock, facts.made_at(NOW, accrued), q.grows(z3.IntVal(0), N, p.unit), q.grows(z3.IntVal(2), p.unit, floor),
-              q.grows(z3.IntVal(1), p.unit, floor), q.grows(N, floor, p.unit)]
+        by = [*clock, facts.made_at(NOW, accrued), q.grows(z3.IntVal(0), N, p.permit), q.grows(z3.IntVal(2), p.permit, floor),
+              q.grows(z3.IntVal(1), p.permit, floor), q.grows(N, floor, p.permit)]
         here = [*given, is_u64(mark), *m.facts]
         prover.theorem(f"{name}: nothing wraps", here, m.nothing_wraps(), by)
         prover.theorem(f"{name}: never raises the word, or lowers it below the clock or by more than n", here,
-                       z3.And(after <= WORD, after >= smaller(WORD, accrued), WORD - after <= N * p.unit), by)
+                       z3.And(after <= WORD, after >= smaller(WORD, accrued), WORD - after <= N * p.permit), by)
         prover.theorem(f"{name}: never reports more than n as returned", here, back <= N, by)
         if name == "undo":
             prover.theorem("undo: returns nothing that the clock has passed", here,
@@ -296,15 +296,15 @@ def verbs(facts):
     m = Machine()
     after, n, clear, debt, base, fit, accrued = p.charge(m, WORD, NOW, N)
     (owed,) = variables(m, "debt_")
-    by = [*clock, facts.made_at(NOW, accrued), q.grows(n, fit, p.unit), q.grows(z3.IntVal(0), n, p.unit),
-          q.grows(z3.IntVal(2), p.unit, owed), facts.burst_at(z3.IntVal(0))]
+    by = [*clock, facts.made_at(NOW, accrued), q.grows(n, fit, p.permit), q.grows(z3.IntVal(0), n, p.permit),
+          q.grows(z3.IntVal(2), p.permit, owed), facts.burst_at(z3.IntVal(0))]
     here = [*given, *m.facts]
     prover.theorem("charge: nothing wraps", here, m.nothing_wraps(), by)
     prover.theorem("charge: never lowers the word, never writes all ones, records at most n", here,
                    z3.And(after >= WORD, after <= MAX_WORD, n <= N), by)
     prover.theorem("charge: without debt, it records all of n <= burst",
                    [*here, WORD <= accrued + p.capacity, N <= p.burst], n == N,
-                   [*by, facts.burst_at(N), q.grows(fit + 1, N, p.unit), facts.burst_at(fit + 1)])
+                   [*by, facts.burst_at(N), q.grows(fit + 1, N, p.permit), facts.burst_at(fit + 1)])
 
     m, reference = Machine(), z3.Int("from")
     accrued = p.accrued(m, reference)
@@ -321,12 +321,12 @@ def verbs(facts):
     after, have, owe = p.carry_over(m, WORD, NOW, other)
     accrued, then = variables(m)
     (had,), (owed,) = variables(m, "have_"), variables(m, "owe_")
-    names = "speed inverse unit capacity burst horizon deficit top whole_speed".split()
+    names = "speed inverse permit capacity burst horizon deficit top whole_speed".split()
     renamed = [(getattr(p, name), getattr(other, name)) for name in names]
     by = [*clock, *q.fits(smaller(NOW, other.horizon), other.speed), facts.made_at(NOW, accrued),
-          facts.accrued.at(*renamed, (NOW, NOW), (MADE, then)), *q.fits(have, other.unit), *q.fits(owe, other.unit),
-          *q.fits(other.capacity, p.unit), *q.fits(p.capacity, other.unit),
-          q.grows(z3.IntVal(1), p.unit, had), q.grows(z3.IntVal(1), p.unit, owed), q.grows(z3.IntVal(2), p.unit, owed)]
+          facts.accrued.at(*renamed, (NOW, NOW), (MADE, then)), *q.fits(have, other.permit), *q.fits(owe, other.permit),
+          *q.fits(other.capacity, p.permit), *q.fits(p.capacity, other.permit),
+          q.grows(z3.IntVal(1), p.permit, had), q.grows(z3.IntVal(1), p.permit, owed), q.grows(z3.IntVal(2), p.permit, owed)]
     prover.theorem("carry_over: nothing wraps, never all ones", [*given, *other.established(), *m.facts],
                    z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
 

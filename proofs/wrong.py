@@ -11,16 +11,16 @@ from theorems import (AT, LATER, MADE_AT, MADE_LATER, MADE_THEN, MADE_TO, REBASE
 
 def from_quota(n, period, burst):
     """Returns a concrete inexact pace, computed as the constructors do."""
-    unit = -(-4 * period // n)
-    speed = unit * n * ONE // period
-    return concrete(speed, unit, burst * unit)
+    permit = -(-4 * period // n)
+    speed = permit * n * ONE // period
+    return concrete(speed, permit, burst * permit)
 
 
-def concrete(speed, unit, capacity):
+def concrete(speed, permit, capacity):
     pace = Pace()
     horizon = min(((MAX_WORD - 2 * capacity) << SPEED_BITS) // speed, U64)
     values = {
-        "speed": speed, "unit": unit, "capacity": capacity, "burst": capacity // unit,
+        "speed": speed, "permit": permit, "capacity": capacity, "burst": capacity // permit,
         "horizon": horizon, "inverse": min((1 << 124) // speed, U64), "deficit": 0,
         "top": horizon * speed >> SPEED_BITS, "whole_speed": speed >> SPEED_BITS,
     }
@@ -44,7 +44,7 @@ def faults(prover):
     wide = lambda x: z3.ZeroExt(64, x)
     given = bits_given(*bits)
     wrapping = z3.If(none, bit_step(*bits)[0], z3.ULE(word + cost, accrued + capacity))
-    prover.refuted("fault: word + n * unit <= accrued + capacity, in 64 bits that wrap", given,
+    prover.refuted("fault: word + n * permit <= accrued + capacity, in 64 bits that wrap", given,
                    wrapping == specification(*bits)[0], products="bits")
     strict = z3.ULT(word, accrued + (capacity - cost))
     prover.refuted("fault: < instead of <=", given, strict == specification(*bits)[0], products="bits")
@@ -73,9 +73,9 @@ def rounded_up(prover):
     """If the base of an idle bucket is one unit above the clock, so that no permit is early by a
     fraction of it, the last permit of a burst is denied."""
     pace, accrued, k = from_quota(13, 1000, 5), z3.Int("accrued"), z3.Int("k")
-    after = accrued + 1 + k * pace.unit
+    after = accrued + 1 + k * pace.permit
     prover.refuted("fault: an idle bucket counts from accrued + 1, at 13 every 1000 ns",
-                   [is_u64(accrued), k >= 1, k < pace.burst], after <= accrued + pace.capacity - pace.unit,
+                   [is_u64(accrued), k >= 1, k < pace.burst], after <= accrued + pace.capacity - pace.permit,
                    show={"accrued": accrued, "denied after": k})
 
 
@@ -86,7 +86,7 @@ def never_early(prover):
     pace = from_quota(n, period, 5)
     dry, d, k, made_dry, accrued = z3.Ints("dry d k made_dry accrued")
     given = [dry >= 0, d >= 0, k >= 1, dry + d <= MIN_HORIZON, is_floor(made_dry, dry * pace.speed, ONE),
-             is_floor(accrued, (dry + d) * pace.speed, ONE), made_dry + k * pace.unit <= accrued]
+             is_floor(accrued, (dry + d) * pace.speed, ONE), made_dry + k * pace.permit <= accrued]
     prover.refuted("fault: no permit is early by any fraction, at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
 
 
@@ -100,7 +100,7 @@ def no_horizon(prover):
 def refund_below_the_clock(prover):
     pace = from_quota(13, 1000, 5)
     word, accrued, n = z3.Ints("word accrued n")
-    after = z3.If(word >= n * pace.unit, word - n * pace.unit, 0)
+    after = z3.If(word >= n * pace.permit, word - n * pace.permit, 0)
     prover.refuted("fault: a refund that goes below the clock", [is_u64(word, accrued, n), accrued <= word], after >= accrued,
                    show={"word": word, "accrued": accrued, "n": n, "next": after})
 

@@ -34,7 +34,7 @@ pub trait Gauge: Algorithm {
 #[must_use]
 pub struct Level {
     units: u128,
-    unit: NonZeroU128,
+    permit: NonZeroU128,
 }
 
 impl Level {
@@ -44,14 +44,14 @@ impl Level {
         Self::of_units(n as u128, NonZeroU64::MIN)
     }
 
-    /// Creates a level of `units`, at `unit` units per permit.
+    /// Creates a level of `units`. One permit is `permit` units.
     #[inline]
-    pub const fn of_units(units: u128, unit: NonZeroU64) -> Self {
-        let unit = match NonZeroU128::new(unit.get() as u128) {
-            Some(unit) => unit,
+    pub const fn of_units(units: u128, permit: NonZeroU64) -> Self {
+        let permit = match NonZeroU128::new(permit.get() as u128) {
+            Some(permit) => permit,
             None => NonZeroU128::MIN,
         };
-        Self { units, unit }
+        Self { units, permit }
     }
 
     /// Adds two levels that count the same units.
@@ -66,7 +66,7 @@ impl Level {
     pub(crate) fn of_fractions(self, permit: u64) -> Self {
         match NonZeroU128::new(permit.into()) {
             Some(permit) => Self {
-                unit: self.unit.saturating_mul(permit),
+                permit: self.permit.saturating_mul(permit),
                 ..self
             },
             None => self,
@@ -77,23 +77,23 @@ impl Level {
     #[inline]
     #[must_use]
     pub fn floor(&self) -> u64 {
-        u64::try_from(self.units / self.unit.get()).unwrap_or(u64::MAX)
+        u64::try_from(self.units / self.permit.get()).unwrap_or(u64::MAX)
     }
 
     /// Returns the number of permits, rounded up.
     #[inline]
     #[must_use]
     pub fn ceil(&self) -> u64 {
-        u64::try_from(self.units.div_ceil(self.unit.get())).unwrap_or(u64::MAX)
+        u64::try_from(self.units.div_ceil(self.permit.get())).unwrap_or(u64::MAX)
     }
 
     /// Returns the number of permits as a float, rounded to its precision.
     #[inline]
     #[must_use]
     pub fn as_f64(&self) -> f64 {
-        let unit = self.unit.get();
-        let part = (self.units % unit) as f64 / unit as f64;
-        (self.units / unit) as f64 + part
+        let permit = self.permit.get();
+        let part = (self.units % permit) as f64 / permit as f64;
+        (self.units / permit) as f64 + part
     }
 
     /// Returns whether nothing is counted.

@@ -97,7 +97,7 @@ impl Gcra {
     #[must_use]
     pub const fn uneven_tolerance(&self) -> Option<Duration> {
         let tolerance = self.pace.tolerance();
-        if tolerance.is_multiple_of(self.pace.unit()) {
+        if tolerance.is_multiple_of(self.pace.permit()) {
             None
         } else {
             // Such a tolerance comes from `from_interval`, whose unit is the nanosecond.

@@ -109,9 +109,9 @@ impl LeakyBucket {
     /// by the time that these take at the rate. [`u64::MAX`] turns the queue into a meter.
     #[must_use]
     pub const fn free(self, permits: u64) -> Self {
-        let unit = self.pace.unit();
+        let permit = self.pace.permit();
         Self {
-            at_once: permits.saturating_mul(unit).saturating_add(unit),
+            at_once: permits.saturating_mul(permit).saturating_add(permit),
             free: permits,
             ..self
         }
@@ -249,7 +249,7 @@ impl LeakyBucket {
                     .pace
                     .accrued(Tick::from_nanos(patience))
                     .saturating_add(self.at_once);
-                let limit = served / self.pace.unit();
+                let limit = served / self.pace.permit();
                 Denied::never(n, limit.min(n.saturating_sub(1)))
             }
             Ok(_) => Denied::later(n, wait),
@@ -258,7 +258,7 @@ impl LeakyBucket {
     }
 
     fn fits(&self) -> bool {
-        self.pace.is_sound() && self.at_once >= self.pace.unit()
+        self.pace.is_sound() && self.at_once >= self.pace.permit()
     }
 }
 

@@ -54,10 +54,10 @@ pub struct Granted {
     n: u64,
     at: Tick,
     mark: u64,
-    /// What remains in the algorithm's own unit, and the units per permit. The division is
-    /// made only when a caller asks.
+    /// What remains, in the algorithm's own unit, and how many of these units are one permit. The
+    /// division is made only when a caller asks.
     left: u64,
-    unit: NonZeroU64,
+    permit: NonZeroU64,
     /// When the limiter will be idle, and when the caller may go, in units that accrue at
     /// `speed / 2^60` per nanosecond.
     idle_at: u64,
@@ -85,7 +85,7 @@ pub struct GrantInfo {
     at: Tick,
     /// See [`Granted`].
     left: u64,
-    unit: NonZeroU64,
+    permit: NonZeroU64,
     /// See [`Granted`].
     idle_at: u64,
     ready: u64,
@@ -110,7 +110,7 @@ impl Granted {
             at,
             mark: 0,
             left: 0,
-            unit: NonZeroU64::MIN,
+            permit: NonZeroU64::MIN,
             idle_at: 0,
             ready: 0,
             speed: NANOSECONDS,
@@ -141,11 +141,11 @@ impl Granted {
     #[inline(always)]
     #[cfg(feature = "std")]
     pub(crate) const fn of_permits(self, n: u64, permit: u64) -> Self {
-        let unit = match NonZeroU64::new(permit) {
-            Some(permit) => self.unit.saturating_mul(permit),
-            None => self.unit,
+        let permit = match NonZeroU64::new(permit) {
+            Some(permit) => self.permit.saturating_mul(permit),
+            None => self.permit,
         };
-        Self { n, unit, ..self }
+        Self { n, permit, ..self }
     }
 
     /// Returns what remains, in the algorithm's own unit.
@@ -177,10 +177,11 @@ impl Granted {
             .with_source(SEVERAL)
     }
 
-    /// Sets what remains: `left` units, at `unit` units per permit.
+    /// Sets what remains: `left` units. One permit is `permit` units.
     #[inline]
-    pub const fn with_remaining(self, left: u64, unit: NonZeroU64) -> Self {
-        Self { left, unit, ..self }
+    pub const fn with_remaining(self, left: u64, permit: NonZeroU64) -> Self {
+        let granted = Self { permit, ..self };
+        Self { left, ..granted }
     }
 
     /// Returns the same grant as if the limiter had no limit: nothing is used up, and the caller
@@ -189,7 +190,7 @@ impl Granted {
     pub(crate) const fn unlimited(self) -> Self {
         Self {
             left: u64::MAX,
-            unit: NonZeroU64::MIN,
+            permit: NonZeroU64::MIN,
             idle_at: 0,
             ready: 0,
             ..self
@@ -282,7 +283,7 @@ impl Granted {
             n: self.n,
             at: self.at,
             left: self.left,
-            unit: self.unit,
+            permit: self.permit,
             idle_at: self.idle_at,
             ready: self.ready,
             speed: self.speed,
@@ -343,7 +344,7 @@ readers! {
 
     /// Returns how many permits were left right after the grant.
     fn remaining(self) -> u64 {
-        self.left / self.unit.get()
+        self.left / self.permit.get()
     }
 
     /// Returns how long after [`at`](Self::at) the limiter is idle again, if no caller takes more.

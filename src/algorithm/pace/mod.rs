@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A bucket counts in units of its own. `speed / 2^60` units accrue per nanosecond, and
-//! `accrued(now)` have accrued by now. One permit is `unit` units, and a full bucket is `capacity`
-//! units. The bucket lacks `word - accrued(now)` units; comments call this the distance of the word
-//! *above the clock*. GCRA calls the word the theoretical arrival time.
+//! `accrued(now)` have accrued by now. One permit is `permit` units, and a full bucket is
+//! `capacity` units. The bucket lacks `word - accrued(now)` units; comments call this the distance
+//! of the word *above the clock*. GCRA calls the word the theoretical arrival time.
 //!
 //! The [`Accrual`] decides how units accrue: steadily ([`Steady`]), as below, or many at once
 //! ([`WindowAccrual`](super::grid::WindowAccrual)).
@@ -20,8 +20,8 @@
 //! ```text
 //! accrued(now) = floor(min(now, horizon) * speed / 2^60)
 //! base         = max(word, accrued)
-//! admitted iff n <= burst and word <= accrued + capacity - n * unit
-//!              the word becomes base + n * unit
+//! admitted iff n <= burst and word <= accrued + capacity - n * permit
+//!              the word becomes base + n * permit
 //! ```
 //!
 //! # Why it is exact
@@ -29,12 +29,12 @@
 //! Let the quota be `n` permits in `period` nanoseconds, reduced by their greatest common divisor.
 //!
 //! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
-//!   `speed = n * 2^60` and `unit = period`. Accrued units, permits and full buckets are then whole
-//!   numbers of units, so every decision is the one that rational arithmetic would make. This
+//!   `speed = n * 2^60` and `permit = period`. Accrued units, permits and full buckets are then
+//!   whole numbers of units, so every decision is the one that rational arithmetic would make. This
 //!   covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If the
 //!   burst does not fit the word in these units, but fits in coarser ones, the next case applies.
-//! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
-//!   `speed = 2^60 * unit * n / period`, rounded down. `accrued` then loses a fraction of a unit.
+//! - Otherwise a unit is a quarter of a nanosecond or less: `permit = ceil(4 * period / n)` and
+//!   `speed = 2^60 * permit * n / period`, rounded down. `accrued` then loses a fraction of a unit.
 //!   An idle bucket counts from `accrued`, so this fraction counts as time that is still to come: a
 //!   permit may be less than one unit early, and an interval of `d` grants what the rate allows in
 //!   `d` and one unit more. In return the bucket is a whole number of permits at the tick at which
@@ -82,10 +82,10 @@ pub(crate) struct Pace<M = Steady> {
     /// How units accrue.
     accrual: M,
     /// How many units are one permit.
-    unit: NonZeroU64,
+    permit: NonZeroU64,
     /// Units in a full bucket.
     capacity: u64,
-    /// The most permits at once: `capacity / unit`.
+    /// The most permits at once: `capacity / permit`.
     burst: NonZeroU64,
     /// How many permits a new limiter lacks.
     deficit: u64,
@@ -119,11 +119,11 @@ impl Pace {
             }
         }
         if n / divisor > 1 {
-            let unit = (4 * period as u128).div_ceil(n as u128);
-            let speed = ((unit * n as u128) << SPEED_BITS) / period as u128;
-            // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed is at most 10
+            let permit = (4 * period as u128).div_ceil(n as u128);
+            let speed = ((permit * n as u128) << SPEED_BITS) / period as u128;
+            // Both fit 64 bits: the permit is at most 4 * 365 days, and the speed is at most 10
             // units per nanosecond.
-            match Self::fitted(speed as u64, unit as u64, burst) {
+            match Self::fitted(speed as u64, permit as u64, burst) {
                 Ok(pace) => return Ok(pace.starting_with(initial)),
                 Err(fits) if fits > max => max = fits,
                 Err(_) => {}
@@ -137,53 +137,53 @@ impl Pace {
         interval: Duration,
         tolerance: Duration,
     ) -> Result<Self, QuotaError> {
-        let (unit, tolerance_ns) = (interval.as_nanos(), tolerance.as_nanos());
-        if unit == 0 {
+        let (ns, tolerance_ns) = (interval.as_nanos(), tolerance.as_nanos());
+        if ns == 0 {
             return Err(QuotaError::ZeroInterval);
         }
-        if unit > MAX_INTERVAL_NS as u128 {
+        if ns > MAX_INTERVAL_NS as u128 {
             return Err(QuotaError::IntervalTooLong { interval });
         }
         let max_reach = (MAX_WORD - MIN_HORIZON_NS) as u128 / 2;
-        let max_reach = min(max_reach, MAX_BURST as u128 * unit + (unit - 1));
+        let max_reach = min(max_reach, MAX_BURST as u128 * ns + (ns - 1));
         // The subtraction cannot wrap: the interval is at most a year, and a capacity of a year
         // always fits.
-        let max = max_reach - unit;
+        let max = max_reach - ns;
         if tolerance_ns > max {
             let max = Duration::from_nanos(max as u64);
             return Err(QuotaError::ToleranceTooLong { tolerance, max });
         }
-        match Self::of_capacity(1 << SPEED_BITS, unit as u64, (unit + tolerance_ns) as u64) {
+        match Self::of_capacity(1 << SPEED_BITS, ns as u64, (ns + tolerance_ns) as u64) {
             Some(pace) => Ok(pace),
             None => Err(QuotaError::ZeroInterval),
         }
     }
 
     /// Returns the pace with this burst, or the largest burst that fits.
-    const fn fitted(speed: u64, unit: u64, burst: u64) -> Result<Self, u64> {
-        if unit == 0 {
-            // Unreachable, but it tells the compiler that the unit is not 0.
+    const fn fitted(speed: u64, permit: u64, burst: u64) -> Result<Self, u64> {
+        if permit == 0 {
+            // Unreachable, but it tells the compiler that the permit is not 0.
             return Err(0);
         }
         let accrued = scale(MIN_HORIZON_NS, speed);
-        let max = (MAX_WORD - accrued) / 2 / unit;
+        let max = (MAX_WORD - accrued) / 2 / permit;
         let max = if max > MAX_BURST { MAX_BURST } else { max };
         if burst > max {
             return Err(max);
         }
-        match Self::of_capacity(speed, unit, burst * unit) {
+        match Self::of_capacity(speed, permit, burst * permit) {
             Some(pace) => Ok(pace),
             None => Err(0),
         }
     }
 
     /// Returns the pace with this capacity. The caller ensures that it fits. Returns `None` if the
-    /// unit is 0 or above the capacity.
-    const fn of_capacity(speed: u64, unit: u64, capacity: u64) -> Option<Self> {
-        let (Some(unit), Some(speed)) = (NonZeroU64::new(unit), NonZeroU64::new(speed)) else {
+    /// permit is 0 or above the capacity.
+    const fn of_capacity(speed: u64, permit: u64, capacity: u64) -> Option<Self> {
+        let (Some(permit), Some(speed)) = (NonZeroU64::new(permit), NonZeroU64::new(speed)) else {
             return None;
         };
-        let Some(burst) = NonZeroU64::new(capacity / unit.get()) else {
+        let Some(burst) = NonZeroU64::new(capacity / permit.get()) else {
             return None;
         };
         let rest = MAX_WORD - 2 * capacity;
@@ -195,7 +195,7 @@ impl Pace {
                 inverse: min(inverse, u64::MAX as u128) as u64,
                 horizon: min(horizon, u64::MAX as u128) as u64,
             },
-            unit,
+            permit,
             capacity,
             burst,
             deficit: 0,
@@ -204,13 +204,13 @@ impl Pace {
 
     /// Returns whether a constructor could have made this pace.
     fn fits(&self) -> bool {
-        let (unit, capacity) = (self.unit.get(), self.capacity);
+        let (permit, capacity) = (self.permit.get(), self.capacity);
         // A unit is a nanosecond or less.
         let is_usual = self.accrual.speed.get() >> SPEED_BITS > 0;
         if !is_usual || capacity > MAX_WORD / 2 || self.deficit > self.burst() {
             return false;
         }
-        let built = Self::of_capacity(self.accrual.speed.get(), unit, capacity);
+        let built = Self::of_capacity(self.accrual.speed.get(), permit, capacity);
         let whole = Self {
             deficit: 0,
             ..*self
@@ -230,7 +230,7 @@ impl Pace {
     pub(super) const fn inexact_unit(&self) -> Option<NonZeroU64> {
         match self.accrual.speed.get() % (1 << SPEED_BITS) {
             0 => None,
-            _ => Some(self.unit),
+            _ => Some(self.permit),
         }
     }
 }
@@ -240,7 +240,7 @@ impl<M: Copy> Pace<M> {
     pub(super) const fn of_permits(accrual: M, burst: NonZeroU64, initial: u64) -> Self {
         Self {
             accrual,
-            unit: NonZeroU64::MIN,
+            permit: NonZeroU64::MIN,
             capacity: burst.get(),
             burst,
             deficit: burst.get().saturating_sub(initial),
@@ -262,7 +262,7 @@ impl Pace<WindowAccrual> {
     fn fits_windows(&self) -> bool {
         let all = u128::from(self.accrual.windows()) * u128::from(self.accrual.step.get());
         let twice = 2 * u128::from(self.capacity);
-        self.capacity / self.unit == self.burst.get()
+        self.capacity / self.permit == self.burst.get()
             && self.deficit <= self.burst()
             && all + twice <= MAX_WORD.into()
     }
@@ -273,9 +273,9 @@ impl<M> Pace<M> {
         self.burst.get()
     }
 
-    /// Returns the units per permit.
-    pub(super) const fn unit(&self) -> u64 {
-        self.unit.get()
+    /// Returns how many units are one permit.
+    pub(super) const fn permit(&self) -> u64 {
+        self.permit.get()
     }
 
     /// Returns the units of a full bucket.
@@ -285,7 +285,7 @@ impl<M> Pace<M> {
 
     /// Returns the units of a full bucket beyond its first permit.
     pub(super) const fn tolerance(&self) -> u64 {
-        self.capacity - self.unit.get()
+        self.capacity - self.permit.get()
     }
 }
 
@@ -300,8 +300,8 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 7, if Self::fits; accrual unit capacity burst deficit);
-settings!(Pace<WindowAccrual>, 10, if Self::fits_windows; accrual unit capacity burst deficit);
+settings!(Pace<Steady>, 7, if Self::fits; accrual permit capacity burst deficit);
+settings!(Pace<WindowAccrual>, 10, if Self::fits_windows; accrual permit capacity burst deficit);
 
 #[cfg(test)]
 mod tests {
@@ -309,8 +309,8 @@ mod tests {
     use crate::clock::Tick;
 
     /// Returns a pace whose fields are consistent, as those of a forged snapshot can be.
-    fn forged(speed: u64, unit: u64, capacity: u64) -> Pace {
-        Pace::<Steady>::of_capacity(speed, unit, capacity).expect("a unit and a capacity")
+    fn forged(speed: u64, permit: u64, capacity: u64) -> Pace {
+        Pace::<Steady>::of_capacity(speed, permit, capacity).expect("a permit and a capacity")
     }
 
     #[test]

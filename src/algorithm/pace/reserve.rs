@@ -12,12 +12,12 @@
 //!
 //! # Why the bound holds
 //!
-//! Each permit has a place of its own in the word, `unit` units long. The places of one reservation
-//! are adjacent and span at most `capacity`. The reservation is due at the first tick `t` at which
-//! `accrued(t) + capacity` reaches the top of its highest place, so all of its places lie between
-//! `accrued(t)` and `accrued(t) + capacity`. The permits that become due in `[a, b]` therefore have
-//! places between `accrued(a)` and `accrued(b) + capacity`, and these hold `burst + rate * (b - a)`
-//! permits.
+//! Each permit has a place of its own in the word, `permit` units long. The places of one
+//! reservation are adjacent and span at most `capacity`. The reservation is due at the first tick
+//! `t` at which `accrued(t) + capacity` reaches the top of its highest place, so all of its places
+//! lie between `accrued(t)` and `accrued(t) + capacity`. The permits that become due in `[a, b]`
+//! therefore have places between `accrued(a)` and `accrued(b) + capacity`, and these hold `burst +
+//! rate * (b - a)` permits.
 //!
 //! # What a cancellation gives back
 //!
@@ -82,7 +82,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
         let next = if n == 0 {
             word
         } else {
-            word.max(accrued) + n * self.unit.get()
+            word.max(accrued) + n * self.permit.get()
         };
         (next, self.granted(next, accrued, now, n))
     }
@@ -98,7 +98,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
     #[inline]
     pub(crate) fn waiting_of(&self, at_once: u64, word: u64, now: Tick) -> u64 {
         let due = self.accrued(now).saturating_add(at_once.min(self.capacity));
-        word.saturating_sub(due).div_ceil(self.unit.get())
+        word.saturating_sub(due).div_ceil(self.permit.get())
     }
 
     /// Returns the tick at which this many units have accrued, if it is not past the horizon.
@@ -152,7 +152,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
         if is_gone || someone_waits && !can_leave_the_line(is_last) {
             return (word, kept, 0);
         }
-        let units = n.saturating_mul(self.unit.get());
+        let units = n.saturating_mul(self.permit.get());
         let ahead = granted.mark().saturating_sub(accrued);
         let (next, back) = self.give_back(word, accrued, units.min(ahead));
         if !(someone_waits && is_last) {

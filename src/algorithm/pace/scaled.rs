@@ -14,8 +14,8 @@ impl<M: Accrual + PartialEq> Pace<M> {
         if ahead == 0 {
             return 0;
         }
-        let units = u128::from(ahead) * u128::from(next.unit.get());
-        let units = units.div_ceil(u128::from(self.unit.get()));
+        let units = u128::from(ahead) * u128::from(next.permit.get());
+        let units = units.div_ceil(u128::from(self.permit.get()));
         min(
             u128::from(next.accrued(now)).saturating_add(units),
             MAX_WORD as u128,

@@ -1,7 +1,7 @@
 //! The equal shards that a pace is split into.
 //!
 //! A shard runs at the speed of the whole pace, with a bucket of as many units. But a shard's
-//! permits are units, and one permit of the whole limit takes `parts * unit` of them. So the rates
+//! permits are units, and one permit of the whole limit takes `parts * permit` of them. So the rates
 //! and bursts of the shards are equal, and they add up to exactly those of the whole, for every
 //! quota.
 
@@ -16,11 +16,11 @@ impl<M: Accrual + Copy> Pace<M> {
     /// bits.
     pub(in crate::algorithm) fn per_shard(&self, parts: u64) -> Option<(Self, u64)> {
         self.capacity.checked_mul(parts)?;
-        let permit = self.unit.get().checked_mul(parts)?;
+        let permit = self.permit.get().checked_mul(parts)?;
         let part = Self {
-            unit: NonZeroU64::MIN,
+            permit: NonZeroU64::MIN,
             burst: NonZeroU64::new(self.capacity)?,
-            deficit: self.deficit * self.unit.get(),
+            deficit: self.deficit * self.permit.get(),
             ..*self
         };
         (parts > 0).then_some((part, permit))
@@ -33,7 +33,7 @@ impl<M: Accrual + Copy> Pace<M> {
         now: Tick,
         n: u64,
     ) -> Option<Tick> {
-        let n = n.saturating_mul(self.unit.get());
+        let n = n.saturating_mul(self.permit.get());
         let now_accrued = self.accrual.accrued(now);
         let mut accrued = now_accrued;
         loop {

@@ -19,7 +19,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
     /// `n` is at most a burst.
     #[inline]
     pub(super) fn headroom(&self, n: u64) -> u64 {
-        self.capacity - n * self.unit.get()
+        self.capacity - n * self.permit.get()
     }
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
         let next = if n == 0 {
             word
         } else {
-            word.max(accrued) + n * self.unit.get()
+            word.max(accrued) + n * self.permit.get()
         };
         Ok((next, self.granted(next, accrued, now, n)))
     }
@@ -54,11 +54,11 @@ impl<M: Accrual + PartialEq> Pace<M> {
     #[inline]
     pub(crate) fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let accrued = self.accrued(now);
-        let n = n.min(self.free(word, accrued) / self.unit.get());
+        let n = n.min(self.free(word, accrued) / self.permit.get());
         let next = if n == 0 {
             word
         } else {
-            word.max(accrued) + n * self.unit.get()
+            word.max(accrued) + n * self.permit.get()
         };
         (next, self.granted(next, accrued, now, n))
     }
@@ -72,7 +72,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
     #[inline(always)]
     pub(super) fn granted(&self, next: u64, accrued: u64, now: Tick, n: u64) -> Granted {
         let granted = Granted::new(n, now)
-            .with_remaining(self.free(next, accrued), self.unit)
+            .with_remaining(self.free(next, accrued), self.permit)
             .with_mark(next);
         self.accrual.with_idle_at(granted, next)
     }
@@ -90,7 +90,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
 
     #[inline]
     pub(crate) fn available(&self, word: u64, now: Tick) -> u64 {
-        self.free(word, self.accrued(now)) / self.unit.get()
+        self.free(word, self.accrued(now)) / self.permit.get()
     }
 
     #[inline]
@@ -118,7 +118,7 @@ impl<M: Accrual + PartialEq> Pace<M> {
         if self.deficit == 0 {
             0
         } else {
-            self.accrued(now) + self.deficit * self.unit.get()
+            self.accrued(now) + self.deficit * self.permit.get()
         }
     }
 
@@ -136,22 +136,22 @@ impl<M: Accrual + PartialEq> Pace<M> {
     #[inline]
     pub(super) fn give_back(&self, word: u64, accrued: u64, units: u64) -> (u64, u64) {
         let units = units.min(word.saturating_sub(accrued));
-        (word - units, units.div_ceil(self.unit.get()))
+        (word - units, units.div_ceil(self.permit.get()))
     }
 
     /// Gives back the part of the grant that time has not refilled. The grant occupies the word
-    /// from `mark - n * unit` to `mark`, and the part below the clock is refilled already.
+    /// from `mark - n * permit` to `mark`, and the part below the clock is refilled already.
     #[inline]
     pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
         let accrued = self.accrued(now);
-        let units = granted.n().saturating_mul(self.unit.get());
+        let units = granted.n().saturating_mul(self.permit.get());
         let ahead = granted.mark().saturating_sub(accrued);
         self.give_back(word, accrued, units.min(ahead))
     }
 
     #[inline]
     pub(crate) fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
-        let units = n.saturating_mul(self.unit.get());
+        let units = n.saturating_mul(self.permit.get());
         self.give_back(word, self.accrued(now), units)
     }
 
@@ -162,19 +162,19 @@ impl<M: Accrual + PartialEq> Pace<M> {
             (word, 0)
         } else {
             let base = word.max(accrued).min(MAX_WORD);
-            let n = n.min((MAX_WORD - base) / self.unit.get());
+            let n = n.min((MAX_WORD - base) / self.permit.get());
             // If no permit fits, nothing changes.
             (
                 if n == 0 {
                     word
                 } else {
-                    base + n * self.unit.get()
+                    base + n * self.permit.get()
                 },
                 n,
             )
         };
         let clear = next.saturating_sub(self.headroom(0));
-        let debt = clear.saturating_sub(accrued).div_ceil(self.unit.get());
+        let debt = clear.saturating_sub(accrued).div_ceil(self.permit.get());
         let clear_after = match self.accrual.tick_of(clear) {
             // Without debt, the clock has already passed this tick.
             tick if tick > self.accrual.horizon() => Duration::MAX,
@@ -190,9 +190,9 @@ impl<M: Accrual + PartialEq> Pace<M> {
             return word;
         }
         let of_permits =
-            |capacity: u64, unit: NonZeroU64| u128::from(capacity) * u128::from(unit.get());
+            |capacity: u64, permit: NonZeroU64| u128::from(capacity) * u128::from(permit.get());
         if word <= accrued
-            && of_permits(next.capacity, self.unit) <= of_permits(self.capacity, next.unit)
+            && of_permits(next.capacity, self.permit) <= of_permits(self.capacity, next.permit)
         {
             return 0;
         }
@@ -202,9 +202,9 @@ impl<M: Accrual + PartialEq> Pace<M> {
             word.saturating_sub(accrued)
                 .saturating_sub(self.headroom(0)),
         );
-        let convert = |units: u64| u128::from(units) * u128::from(next.unit.get());
-        let have = convert(have) / u128::from(self.unit.get());
-        let owe = convert(owe).div_ceil(u128::from(self.unit.get()));
+        let convert = |units: u64| u128::from(units) * u128::from(next.permit.get());
+        let have = convert(have) / u128::from(self.permit.get());
+        let owe = convert(owe).div_ceil(u128::from(self.permit.get()));
         let lack = u128::from(next.capacity).saturating_sub(have) + owe;
         let word = u128::from(then).saturating_add(lack);
         if lack == 0 {
@@ -231,6 +231,6 @@ impl<M: Accrual + PartialEq> Pace<M> {
     #[inline]
     pub(crate) fn level(&self, word: u64, now: Tick) -> Level {
         let units = word.saturating_sub(self.accrued(now));
-        Level::of_units(units.into(), self.unit)
+        Level::of_units(units.into(), self.permit)
     }
 }
