@@ -270,10 +270,8 @@ impl Granted {
     /// Sets the mark to the word after the grant, so that the grant can be undone.
     #[inline]
     pub(crate) const fn with_mark_after(self) -> Self {
-        Self {
-            mark: self.idle_at,
-            ..self
-        }
+        let mark = self.idle_at;
+        Self { mark, ..self }
     }
 
     /// Returns the grant's numbers as a value that can be kept.

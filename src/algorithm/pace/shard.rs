@@ -1,9 +1,9 @@
 //! The equal shards that a pace is split into.
 //!
 //! A shard runs at the speed of the whole pace, with a bucket of as many units. But a shard's
-//! permits are units, and one permit of the whole limit takes `parts * permit` of them. So the rates
-//! and bursts of the shards are equal, and they add up to exactly those of the whole, for every
-//! quota.
+//! permits are units, and one permit of the whole limit takes `parts * permit` of them. So the
+//! rates and bursts of the shards are equal, and they add up to exactly those of the whole, for
+//! every quota.
 
 use core::num::NonZeroU64;
 

@@ -197,11 +197,10 @@ impl<M: Accrual + PartialEq> Pace<M> {
             return 0;
         }
         // Convert available permits to the new unit, rounded down, and debt likewise, rounded up.
-        let (have, owe) = (
-            self.free(word, accrued),
-            word.saturating_sub(accrued)
-                .saturating_sub(self.headroom(0)),
-        );
+        let have = self.free(word, accrued);
+        let owe = word
+            .saturating_sub(accrued)
+            .saturating_sub(self.headroom(0));
         let convert = |units: u64| u128::from(units) * u128::from(next.permit.get());
         let have = convert(have) / u128::from(self.permit.get());
         let owe = convert(owe).div_ceil(u128::from(self.permit.get()));
