@@ -46,6 +46,7 @@ mod answered;
 mod body;
 mod future;
 mod inside;
+mod keep;
 mod key;
 mod layer;
 mod peer;
@@ -62,8 +63,9 @@ pub use answered::{End, Ended};
 pub use body::ResponseBody;
 pub use future::ResponseFuture;
 pub use inside::{Inside, InsideByKey};
+pub use keep::{AtOnce, Keep, MayWait};
 pub use key::{ByAddress, ByHeader, IntoKey, RequestKey};
-pub use layer::{AtOnce, Keep, MayWait, RateLimitLayer};
+pub use layer::RateLimitLayer;
 pub use peer::PeerAddr;
 #[cfg(feature = "policy")]
 pub use policy::ByPolicy;
