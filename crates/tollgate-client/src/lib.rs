@@ -120,6 +120,7 @@ mod error;
 mod future;
 mod group;
 mod layer;
+mod line;
 mod memory;
 mod message;
 mod pace;

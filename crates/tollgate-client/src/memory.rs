@@ -10,10 +10,10 @@ use tollgate::wait::Jitter;
 use tollgate::{Concurrency, Tick};
 
 use super::group::{Group, Link};
+use super::line::{Stop, line};
 use super::message::RequestHead;
 use super::pace::Pace;
 use super::server_limits::{ServerLimit, ServerLimits};
-use super::turn::Stop;
 
 /// Origins are spread over so many locks.
 const SHARDS: usize = 16;
@@ -110,7 +110,7 @@ impl Memory {
             }
         }
         let group = shard.groups.entry(key.group);
-        let group = group.or_insert_with(|| Group::new(Arc::new(line()), now));
+        let group = group.or_insert_with(|| Group::new(line(), now));
         Arc::clone(&group.turns)
     }
 
@@ -287,11 +287,6 @@ impl Shard {
         }
         true
     }
-}
-
-/// A line of callers: one is inside, and the others wait for it in order of arrival.
-pub(super) fn line() -> Concurrency {
-    Concurrency::new(1).expect("1 is a valid limit")
 }
 
 /// Returns when a group's next request may go.

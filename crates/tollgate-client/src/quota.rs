@@ -8,8 +8,7 @@ use tollgate::traits::ReserveLimiter;
 use tollgate::{Concurrency, Granted, Limiter, Quota, Tick, TokenBucket};
 
 use super::clock::SinceMade;
-use super::memory::line;
-use super::turn::{Enter, Guard, Stop};
+use super::line::{Enter, Guard, Stop, line};
 
 /// The client's own quota, and the line before it. Only the first in line reserves a permit, and
 /// waits until it is due. So a request that gives up is the last with a reservation, and its permit
@@ -37,7 +36,7 @@ impl OwnQuota {
         let bucket = TokenBucket::new(quota)?;
         Ok(Self {
             limiter: Arc::new(Limiter::with_clock(bucket, clock)),
-            turns: Arc::new(line()),
+            turns: line(),
         })
     }
 

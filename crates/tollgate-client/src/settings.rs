@@ -12,10 +12,10 @@ use tollgate::Tick;
 
 use super::budget::RetryBudget;
 use super::clock::SinceMade;
+use super::line::Stop;
 use super::memory::{GroupKey, Memory};
 use super::message::RequestHead;
 use super::quota::OwnQuota;
-use super::turn::Stop;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

@@ -9,15 +9,12 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 use tollgate::clock::Clock;
-use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
-use tollgate::{Concurrency, Denied, Tick};
+use tollgate::{Denied, Tick};
 
+use super::line::{Enter, Guard, Stop};
 use super::memory::GroupKey;
 use super::quota::{OwnQuota, Permit};
 use super::settings::Shared;
-
-pub(super) type Enter = EnterFuture<Arc<Concurrency>>;
-pub(super) type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 
 /// Why a request may not go.
 #[derive(Debug)]
@@ -26,19 +23,6 @@ pub(super) enum NoTurn {
     WaitTooLong(Duration),
     /// The client's own quota denies it.
     Quota(Denied),
-}
-
-/// What a request that is the first of its group waits for.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// Its server's limits, until then.
-    Pace(Tick),
-    /// A permit of the client's own quota, which comes then.
-    Permit(Tick),
-    /// Its turn to take a permit.
-    QuotaLine,
-    /// Nothing helps.
-    Denied(Denied),
 }
 
 pin_project! {
