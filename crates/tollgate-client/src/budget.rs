@@ -1,31 +1,37 @@
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tollgate::error::QuotaError;
-use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
+use tollgate::clock::Clock;
+use tollgate::error::LimiterError;
+use tollgate::{Quota, SlidingLog};
+use tower::retry::budget::Budget;
 
 use super::clock::SinceMade;
 
-/// The permits of one retry. A request pays in as many as its percentage.
+/// The price of one retry. A request pays as much as its percentage.
 const RETRY: u64 = 100;
 
-/// At most this many seconds' worth of retries is saved up.
-const SAVED_SECONDS: u64 = 10;
+/// What requests paid is forgotten after one to two such periods.
+const PERIOD: Duration = Duration::from_secs(10);
 
-/// Limits how many retries a client makes: a part of its requests, and a few a second.
+/// Limits how many retries a client makes: a part of its requests, and a few in any second.
 ///
 /// If a server is down, each request would otherwise be sent three times, and a server that is
 /// overloaded would get three times the load. With a budget of 20 %, it gets 1.2 times.
 ///
-/// Each request pays a part of a retry into a token bucket, which is also filled at a rate. The
-/// bucket begins with the retries of one second, and holds those of 10 seconds, or 10 if that is
-/// more. A retry that finds too little is not made, and the caller gets the answer or the error.
+/// The bound: of the retries in any time, at most `per_second` in any second are made that no
+/// request paid, and the others are at most `percent` of the requests that were sent in this time or
+/// in the 20 seconds before it. No request pays for two retries, and idle time pays for none. A
+/// retry above the bound is not made, and the caller gets the answer or the error.
 ///
-/// Clones share their bucket. Give several layers clones of one budget if they call one server.
+/// Clones share what was paid. Give several layers clones of one budget if they call one server.
 ///
 /// ```
 /// use tollgate_client::RetryBudget;
+/// use tower::retry::budget::Budget;
 ///
-/// # fn main() -> Result<(), tollgate::error::QuotaError> {
+/// # fn main() -> Result<(), tollgate::error::LimiterError> {
 /// let budget = RetryBudget::new(20, 0)?; // 20 % of the requests, and none a second
 /// assert!(!budget.withdraw());
 /// for _ in 0..5 {
@@ -37,59 +43,92 @@ const SAVED_SECONDS: u64 = 10;
 /// ```
 #[derive(Debug, Clone)]
 pub struct RetryBudget {
-    bucket: Arc<Limiter<TokenBucket, SinceMade>>,
+    clock: SinceMade,
     percent: u64,
+    paid: Arc<Mutex<Paid>>,
+    /// The retries that no request has to pay, unless there are none.
+    free: Option<Arc<SlidingLog<SinceMade>>>,
 }
 
-/// Ten retries a second.
-const DEFAULT: TokenBucket = const_unwrap!(TokenBucket::new(
-    Quota::per_second(10 * RETRY)
-        .burst(10 * RETRY * SAVED_SECONDS)
-        .initial(10 * RETRY)
-));
+/// What requests paid in one period, and what is left of the period before.
+#[derive(Debug, Default)]
+struct Paid {
+    period: u128,
+    before: u64,
+    now: u64,
+}
 
 impl RetryBudget {
-    /// Makes a budget of retries: `percent` of the requests, and `per_second`. With 0 a second, the
-    /// bucket is filled with one retry in a hundred days.
+    /// Makes a budget of retries: `percent` of the requests, and `per_second` in any second. They
+    /// are counted in 8 bytes each.
     ///
     /// # Errors
     ///
-    /// [`QuotaError`] if `per_second` is too large for a quota.
-    pub fn new(percent: u32, per_second: u32) -> Result<Self, QuotaError> {
-        let rate = u64::from(per_second).saturating_mul(RETRY);
-        let saved = rate.saturating_mul(SAVED_SECONDS).max(10 * RETRY);
-        let quota = match rate {
-            0 => Quota::per_day(1),
-            _ => Quota::per_second(rate),
+    /// [`LimiterError`] if `per_second` is above [`SlidingLog::MAX_PERMITS`].
+    pub fn new(percent: u32, per_second: u32) -> Result<Self, LimiterError> {
+        let clock = SinceMade::now();
+        let free = match per_second {
+            0 => None,
+            n => Some(SlidingLog::with_clock(Quota::per_second(n.into()), clock)?),
         };
-        let bucket = TokenBucket::new(quota.burst(saved).initial(rate))?;
-        Ok(Self::of(bucket, percent))
-    }
-
-    fn of(bucket: TokenBucket, percent: u32) -> Self {
-        Self {
-            bucket: Arc::new(Limiter::with_clock(bucket, SinceMade::now())),
+        Ok(Self {
+            clock,
             percent: percent.into(),
-        }
+            paid: Arc::default(),
+            free: free.map(Arc::new),
+        })
     }
 
-    /// Pays in for a request. The layer does so when a request is sent for the first time.
-    pub fn deposit(&self) {
-        if self.percent > 0 {
-            self.bucket.refund(self.percent);
+    /// Changes what was paid, without what is too old.
+    fn with_paid<T>(&self, change: impl FnOnce(&mut Paid) -> T) -> T {
+        let period = u128::from(self.clock.now().as_nanos()) / PERIOD.as_nanos();
+        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        match period.saturating_sub(paid.period) {
+            0 => {}
+            1 => (paid.period, paid.before, paid.now) = (period, paid.now, 0),
+            _ => (paid.period, paid.before, paid.now) = (period, 0, 0),
         }
-    }
-
-    /// Takes a retry, or returns `false` if the budget is used up.
-    #[must_use = "a retry that is not taken must not be made"]
-    pub fn withdraw(&self) -> bool {
-        self.bucket.try_acquire_n(RETRY).is_ok()
+        change(&mut paid)
     }
 }
 
-/// 20 % of the requests, and 10 a second.
+impl Budget for RetryBudget {
+    /// A request pays. The layer calls this when a request is sent for the first time.
+    fn deposit(&self) {
+        self.with_paid(|paid| paid.now = paid.now.saturating_add(self.percent));
+    }
+
+    fn withdraw(&self) -> bool {
+        let is_free = self
+            .free
+            .as_ref()
+            .is_some_and(|free| free.try_acquire().is_ok());
+        is_free
+            || self.with_paid(|paid| {
+                if paid.before.saturating_add(paid.now) < RETRY {
+                    return false;
+                }
+                let old = paid.before.min(RETRY);
+                paid.before -= old;
+                paid.now -= RETRY - old;
+                true
+            })
+    }
+}
+
+/// 20 % of the requests, and 10 in any second.
 impl Default for RetryBudget {
     fn default() -> Self {
-        Self::of(DEFAULT, 20)
+        Self::new(20, 10).expect("10 a second is a valid limit")
+    }
+}
+
+/// The budget of a layer.
+#[derive(Clone)]
+pub(super) struct AnyBudget(pub(super) Arc<dyn Budget + Send + Sync>);
+
+impl fmt::Debug for AnyBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Budget")
     }
 }

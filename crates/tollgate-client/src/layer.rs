@@ -5,9 +5,10 @@ use std::time::Duration;
 use http::Method;
 use tollgate::Quota;
 use tollgate::error::QuotaError;
-use tower_layer::Layer;
+use tower::Layer;
+use tower::retry::budget::Budget;
 
-use super::budget::RetryBudget;
+use super::budget::{AnyBudget, RetryBudget};
 use super::clock::SinceMade;
 use super::copy::CloneRequest;
 use super::memory::Memory;
@@ -66,7 +67,7 @@ impl ClientLimitLayer {
             settings: Settings {
                 clock: SinceMade::now(),
                 quota: None,
-                budget: RetryBudget::default(),
+                budget: AnyBudget(Arc::new(RetryBudget::default())),
                 max_attempts: 3,
                 max_wait: Duration::from_secs(30),
                 max_hold: Duration::from_secs(300),
@@ -123,9 +124,10 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Sets the budget of retries. The default is 20 % of the requests, and 10 a second.
-    pub fn budget(mut self, budget: RetryBudget) -> Self {
-        self.settings.budget = budget;
+    /// Sets the budget of retries: a [`RetryBudget`], or another one for tower, such as its
+    /// `TpsBudget`. The default is 20 % of the requests, and 10 in any second.
+    pub fn budget(mut self, budget: impl Budget + Send + Sync + 'static) -> Self {
+        self.settings.budget = AnyBudget(Arc::new(budget));
         self
     }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tower_service::Service;
+use tower::Service;
 
 use super::copy::CopyRequest;
 use super::error::ClientError;

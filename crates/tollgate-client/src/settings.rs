@@ -10,7 +10,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, Method};
 use tollgate::Tick;
 
-use super::budget::RetryBudget;
+use super::budget::AnyBudget;
 use super::clock::SinceMade;
 use super::line::Stop;
 use super::memory::{GroupKey, Memory};
@@ -24,7 +24,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) struct Settings {
     pub(super) clock: SinceMade,
     pub(super) quota: Option<Arc<OwnQuota>>,
-    pub(super) budget: RetryBudget,
+    pub(super) budget: AnyBudget,
     pub(super) max_attempts: u32,
     pub(super) max_wait: Duration,
     pub(super) max_hold: Duration,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use tokio::time::{Instant, advance, sleep};
 use tollgate_client::{ClientLimitLayer, RetryBudget};
+use tower::retry::budget::{Budget, TpsBudget};
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::fleet::Random;
@@ -84,8 +85,21 @@ async fn what_requests_paid_is_not_saved_for_long() {
     for _ in 0..1000 {
         budget.deposit();
     }
-    advance(Duration::from_secs(9)).await;
-    assert!((0..50).all(|_| budget.withdraw()));
     advance(Duration::from_secs(11)).await;
+    assert!((0..50).all(|_| budget.withdraw()));
+    advance(Duration::from_secs(9)).await;
     assert!(!budget.withdraw());
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_budget_of_tower_bounds_the_retries() {
+    let down = Script::always(503, &[]);
+    // A reserve of 5, and no part of the requests.
+    let budget = TpsBudget::new(Duration::from_secs(1), 5, 0.0);
+    let client = ClientLimitLayer::new().budget(budget).layer(down.service());
+    for _ in 0..100 {
+        tokio::spawn(client.clone().oneshot(get("https://api.example.com/")));
+    }
+    sleep(Duration::from_millis(900)).await;
+    assert_eq!(down.count(), 100 + 5);
 }

@@ -40,7 +40,7 @@ async fn retries_stay_within_the_budget_while_a_server_is_down() {
         tokio::spawn(errors.clone().oneshot(get(API)));
         sleep(Duration::from_millis(10)).await;
     }
-    // 10 at first, 10 a second, and 20 % of the requests. The
+    // 10 in each second, also in the one that has just begun, and 20 % of the requests. The
     // retries of the last requests may not have been made yet.
     let most = 10 + 10 * 20 + 2000 / 5;
     for sent in [down.count(), *calls.lock().unwrap()] {
