@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +20,8 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// overloaded would get three times the load. With a budget of 20 %, it gets 1.2 times.
 ///
 /// The bound: of the retries in any time, at most `per_second` in any second are made that no
-/// request paid, and the others are at most `percent` of the requests that were sent in this time or
-/// in the 20 seconds before it. No request pays for two retries, and idle time pays for none. A
+/// request paid, and the others are at most `percent` of the requests that were sent in this time
+/// or in the 20 seconds before it. No request pays for two retries, and idle time pays for none. A
 /// retry above the bound is not made, and the caller gets the answer or the error.
 ///
 /// Clones share what was paid. Give several layers clones of one budget if they call one server.
@@ -120,15 +119,5 @@ impl Budget for RetryBudget {
 impl Default for RetryBudget {
     fn default() -> Self {
         Self::new(20, 10).expect("10 a second is a valid limit")
-    }
-}
-
-/// The budget of a layer.
-#[derive(Clone)]
-pub(super) struct AnyBudget(pub(super) Arc<dyn Budget + Send + Sync>);
-
-impl fmt::Debug for AnyBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Budget")
     }
 }

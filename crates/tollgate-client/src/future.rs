@@ -141,7 +141,7 @@ where
         };
         let max_wait = shared.settings.max_wait;
         let is_soon = held <= max_wait && wait <= max_wait;
-        if has_copy && may_retry && is_soon && shared.settings.budget.0.withdraw() {
+        if has_copy && may_retry && is_soon && shared.settings.budget.withdraw() {
             Next::Again(wait)
         } else {
             Next::End(result)
@@ -178,7 +178,7 @@ where
                     };
                     if *this.attempts == 0 {
                         // A request that is not sent pays for no retry.
-                        this.shared.settings.budget.0.deposit();
+                        this.shared.settings.budget.deposit();
                     }
                     *this.attempts = this.attempts.saturating_add(1);
                     if *this.attempts < this.shared.settings.max_attempts {

@@ -8,7 +8,7 @@ use tollgate::error::QuotaError;
 use tower::Layer;
 use tower::retry::budget::Budget;
 
-use super::budget::{AnyBudget, RetryBudget};
+use super::budget::RetryBudget;
 use super::clock::SinceMade;
 use super::copy::CloneRequest;
 use super::memory::Memory;
@@ -67,7 +67,7 @@ impl ClientLimitLayer {
             settings: Settings {
                 clock: SinceMade::now(),
                 quota: None,
-                budget: AnyBudget(Arc::new(RetryBudget::default())),
+                budget: Arc::new(RetryBudget::default()),
                 max_attempts: 3,
                 max_wait: Duration::from_secs(30),
                 max_hold: Duration::from_secs(300),
@@ -127,7 +127,7 @@ impl<C> ClientLimitLayer<C> {
     /// Sets the budget of retries: a [`RetryBudget`], or another one for tower, such as its
     /// `TpsBudget`. The default is 20 % of the requests, and 10 in any second.
     pub fn budget(mut self, budget: impl Budget + Send + Sync + 'static) -> Self {
-        self.settings.budget = AnyBudget(Arc::new(budget));
+        self.settings.budget = Arc::new(budget);
         self
     }
 

@@ -100,8 +100,8 @@
 //!
 //! A request is sent at most [three times](ClientLimitLayer::max_attempts). By the [`RetryBudget`],
 //! retries are at most 20 % of the requests, and 10 in any second. If the wait would be longer than
-//! `max_wait`, if the budget is used up, or if the request [can't be copied](CopyRequest), the caller
-//! gets the answer or the error.
+//! `max_wait`, if the budget is used up, or if the request [can't be copied](CopyRequest), the
+//! caller gets the answer or the error.
 //!
 //! # Memory
 //!

@@ -9,8 +9,8 @@ use std::time::Duration;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Method};
 use tollgate::Tick;
+use tower::retry::budget::Budget;
 
-use super::budget::AnyBudget;
 use super::clock::SinceMade;
 use super::line::Stop;
 use super::memory::{GroupKey, Memory};
@@ -20,11 +20,11 @@ use super::quota::OwnQuota;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What a layer is set to.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Settings {
     pub(super) clock: SinceMade,
     pub(super) quota: Option<Arc<OwnQuota>>,
-    pub(super) budget: AnyBudget,
+    pub(super) budget: Arc<dyn Budget + Send + Sync>,
     pub(super) max_attempts: u32,
     pub(super) max_wait: Duration,
     pub(super) max_hold: Duration,
@@ -90,8 +90,15 @@ impl GroupBy {
     }
 }
 
-impl fmt::Debug for GroupBy {
+impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("GroupBy")
+        f.debug_struct("Settings")
+            .field("quota", &self.quota)
+            .field("max_attempts", &self.max_attempts)
+            .field("max_wait", &self.max_wait)
+            .field("max_hold", &self.max_hold)
+            .field("max_groups", &self.max_groups)
+            .field("retried", &self.retried)
+            .finish_non_exhaustive()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::structured::{Item, Member, members};
+use super::structured::{Item, Member, bytes, members, number, text};
 use super::{ServerLimit, ServerLimits, Unit};
 
 /// What the lists say.
@@ -27,10 +27,10 @@ impl Lists {
                 return;
             }
             match member {
-                Some(member) if member.key.is_some() => self.read_entry(member),
+                Some(member) if member.key.is_some() => self.read_entry(&member),
                 Some(member) if matches!(member.item, Item::Integer(_)) => {}
                 Some(member) => {
-                    let limit = limit_of(member).filter(|limit| !limit.is_empty());
+                    let limit = limit_of(&member).filter(|limit| !limit.is_empty());
                     self.states.extend(limit);
                 }
                 None => {}
@@ -45,7 +45,7 @@ impl Lists {
                 return;
             }
             let member = member.filter(|member| member.key.is_none());
-            let limit = member.and_then(limit_of);
+            let limit = member.as_ref().and_then(limit_of);
             self.policies
                 .extend(limit.filter(|limit| !limit.is_empty()));
         }
@@ -60,15 +60,15 @@ impl Lists {
     }
 
     /// Reads a member of draft 07's dictionary.
-    fn read_entry(&mut self, member: Member<'_>) {
-        let Some(number) = member.item.number() else {
+    fn read_entry(&mut self, member: &Member<'_>) {
+        let Some(number) = number(&member.item) else {
             return;
         };
         let limit = &mut self.dictionary;
         match member.key {
-            Some(b"limit") => limit.quota = Some(number),
-            Some(b"remaining") => limit.remaining = Some(number),
-            Some(b"reset") => limit.reset = Some(wait(number)),
+            Some("limit") => limit.quota = Some(number),
+            Some("remaining") => limit.remaining = Some(number),
+            Some("reset") => limit.reset = Some(wait(number)),
             _ => {}
         }
     }
@@ -161,28 +161,28 @@ fn add(limit: ServerLimit, limits: &mut Vec<ServerLimit>) {
 }
 
 /// Reads a member of a list: a name with parameters, or a quota with its window.
-fn limit_of(member: Member<'_>) -> Option<ServerLimit> {
+fn limit_of(member: &Member<'_>) -> Option<ServerLimit> {
     let mut limit = ServerLimit::default();
-    match member.item {
-        Item::Integer(_) => limit.quota = Some(member.item.number()?),
-        item => limit.name = item.text(ServerLimits::MAX_NAME)?,
+    match &member.item {
+        item @ Item::Integer(_) => limit.quota = Some(number(item)?),
+        item => limit.name = text(item, ServerLimits::MAX_NAME)?,
     }
     for (key, value) in member.parameters() {
         match key {
-            b"q" => limit.quota = value.number(),
-            b"w" | b"window" => limit.window = value.number().map(window),
-            b"r" => limit.remaining = value.number(),
-            b"t" => limit.reset = value.number().map(wait),
-            b"qu" => limit.unit = unit(value),
-            b"pk" => limit.partition = value.bytes(ServerLimits::MAX_NAME),
+            "q" => limit.quota = number(&value),
+            "w" | "window" => limit.window = number(&value).map(window),
+            "r" => limit.remaining = number(&value),
+            "t" => limit.reset = number(&value).map(wait),
+            "qu" => limit.unit = unit(&value),
+            "pk" => limit.partition = bytes(value, ServerLimits::MAX_NAME),
             _ => {}
         }
     }
     Some(limit)
 }
 
-fn unit(value: Item<'_>) -> Unit {
-    match value.text(ServerLimits::MAX_NAME).as_deref() {
+fn unit(value: &Item<'_>) -> Unit {
+    match text(value, ServerLimits::MAX_NAME).as_deref() {
         Some("content-bytes" | "bytes") => Unit::ContentBytes,
         Some("concurrent-requests" | "concurrency") => Unit::ConcurrentRequests,
         _ => Unit::Requests,

@@ -1,42 +1,19 @@
-//! A reader of structured fields (RFC 9651): lists, dictionaries, items and their parameters.
+//! A reader of lists, dictionaries and their parameters in structured fields (RFC 9651).
 //!
 //! A field is split at its commas, and each member at its semicolons, where these are not inside of
-//! a string. Each part is then read by the grammar of the RFC. A malformed part does not spoil the
-//! others. Inner lists are skipped.
+//! a string. The crate `sfv` reads each part, so a malformed part does not spoil the others. Inner
+//! lists are skipped.
 
-use base64::Engine;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
-/// The largest integer.
-pub(super) const MAX_NUMBER: u64 = 999_999_999_999_999;
-
-/// The RFC asks parsers to accept byte sequences without padding, and with bits that are left over.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_allow_trailing_bits(true)
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+use sfv::{BareItemFromInput, KeyRef, Parser};
 
 /// A bare item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Item<'a> {
-    Integer(i64),
-    /// A string, without its quotes, with its escapes.
-    Text(&'a [u8]),
-    Token(&'a [u8]),
-    /// A byte sequence in base64.
-    Bytes(&'a [u8]),
-    /// A decimal, a boolean, a date or a display string. No field has one that counts.
-    Other,
-}
+pub(super) type Item<'a> = BareItemFromInput<'a>;
 
 /// A member of a list or of a dictionary.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Member<'a> {
     /// The key, if it is a member of a dictionary.
-    pub(super) key: Option<&'a [u8]>,
+    pub(super) key: Option<&'a str>,
     pub(super) item: Item<'a>,
     parameters: Split<'a>,
 }
@@ -44,26 +21,26 @@ pub(super) struct Member<'a> {
 impl<'a> Member<'a> {
     fn of(text: &'a [u8]) -> Option<Self> {
         let mut parts = Split::new(text, b';');
-        let first = parts.next()?;
+        let first = std::str::from_utf8(parts.next()?).ok()?;
         let (key, item) = match key_and_value(first) {
             Some((key, value)) => (Some(key), value),
             None => (None, first),
         };
         Some(Self {
             key,
-            item: Item::of(item)?,
+            item: item_of(item)?,
             parameters: parts,
         })
     }
 
     /// Returns the parameters, in their order. Of two with one name the last counts.
-    pub(super) fn parameters(self) -> impl Iterator<Item = (&'a [u8], Item<'a>)> {
+    pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, Item<'a>)> + use<'a> {
         self.parameters.filter_map(|text| {
-            let text = trim_spaces(text);
+            let text = std::str::from_utf8(text).ok()?.trim_start_matches(' ');
             match key_and_value(text) {
-                Some((key, value)) => Some((key, Item::of(value)?)),
+                Some((key, value)) => Some((key, item_of(value)?)),
                 // Without a value it is true.
-                None => is_key(text).then_some((text, Item::Other)),
+                None => Some((key_of(text)?, Item::Boolean(true))),
             }
         })
     }
@@ -117,144 +94,43 @@ impl<'a> Iterator for Split<'a> {
     }
 }
 
-impl<'a> Item<'a> {
-    /// Reads a bare item that is all of a text.
-    fn of(text: &'a [u8]) -> Option<Self> {
-        match text {
-            [b'"', inner @ .., b'"'] => is_string(inner).then_some(Self::Text(inner)),
-            [b':', inner @ .., b':'] => inner
-                .iter()
-                .all(|byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'/' | b'='))
-                .then_some(Self::Bytes(inner)),
-            [b'?', b'0' | b'1'] => Some(Self::Other),
-            [b'@', date @ ..] => matches!(number(date), Some(Self::Integer(_))).then_some(Self::Other),
-            [b'%', b'"', .., b'"'] => Some(Self::Other),
-            [b'-' | b'0'..=b'9', ..] => number(text),
-            [b'a'..=b'z' | b'A'..=b'Z' | b'*', rest @ ..] => {
-                rest.iter().all(is_token).then_some(Self::Token(text))
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns a number of permits or seconds: an integer that is not negative.
-    pub(super) fn number(self) -> Option<u64> {
-        match self {
-            Self::Integer(number) => u64::try_from(number).ok(),
-            _ => None,
-        }
-    }
-
-    /// Returns a string or a token. There is none if it is longer than this.
-    pub(super) fn text(self, longest: usize) -> Option<String> {
-        let text = match self {
-            Self::Token(text) => text.to_vec(),
-            Self::Text(text) => {
-                // An escape has two bytes at most.
-                if text.len() / 2 > longest {
-                    return None;
-                }
-                let mut unescaped = Vec::with_capacity(text.len());
-                let mut bytes = text.iter();
-                while let Some(byte) = bytes.next() {
-                    let byte = if *byte == b'\\' {
-                        bytes.next()
-                    } else {
-                        Some(byte)
-                    };
-                    unescaped.extend(byte);
-                }
-                unescaped
-            }
-            _ => return None,
-        };
-        if text.len() > longest {
-            return None;
-        }
-        String::from_utf8(text).ok()
-    }
-
-    /// Returns the bytes of a byte sequence. There are none if they are more than this.
-    pub(super) fn bytes(self, longest: usize) -> Option<Vec<u8>> {
-        let Self::Bytes(text) = self else {
-            return None;
-        };
-        if text.len() / 4 > longest / 3 + 1 {
-            return None;
-        }
-        let bytes = BASE64.decode(text).ok()?;
-        (bytes.len() <= longest).then_some(bytes)
-    }
+/// Reads a bare item that is all of a text.
+fn item_of(text: &str) -> Option<Item<'_>> {
+    // The parser skips spaces around an item, but inside of a member there are none.
+    let is_bare = !text.starts_with(' ') && !text.ends_with(' ');
+    is_bare.then(|| Parser::new(text).parse_item().ok())?
 }
 
 /// Splits `key=value`. There is none if the text has no such form.
-fn key_and_value(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = text.iter().position(|byte| *byte == b'=')?;
-    let (key, value) = text.split_at_checked(end)?;
-    let value = value.get(1..)?;
-    is_key(key).then_some((key, value))
+fn key_and_value(text: &str) -> Option<(&str, &str)> {
+    let (key, value) = text.split_once('=')?;
+    Some((key_of(key)?, value))
 }
 
-fn is_key(text: &[u8]) -> bool {
-    let is_rest =
-        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.*".contains(byte);
-    match text {
-        [b'a'..=b'z' | b'*', rest @ ..] => rest.iter().all(is_rest),
-        _ => false,
-    }
+fn key_of(text: &str) -> Option<&str> {
+    let key = KeyRef::from_str(text).ok()?;
+    Some(key.as_str())
 }
 
-/// Returns whether a text can be inside of a string's quotes.
-fn is_string(text: &[u8]) -> bool {
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        let is_fine = match byte {
-            b'\\' => matches!(bytes.next(), Some(b'"' | b'\\')),
-            b'"' => false,
-            byte => matches!(byte, b' '..=b'~'),
-        };
-        if !is_fine {
-            return false;
-        }
-    }
-    true
+/// Returns a number of permits or seconds: an integer that is not negative.
+pub(super) fn number(item: &Item<'_>) -> Option<u64> {
+    u64::try_from(i64::from(item.as_integer()?)).ok()
 }
 
-fn is_token(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:/".contains(byte)
-}
-
-/// Reads an integer of at most 15 digits, or a decimal of at most 12 digits before the point and 3
-/// after it.
-fn number<'a>(text: &[u8]) -> Option<Item<'a>> {
-    let (is_negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
+/// Returns a string or a token. There is none if it is longer than this.
+pub(super) fn text(item: &Item<'_>, longest: usize) -> Option<String> {
+    let text = match item {
+        Item::String(text) => text.as_str(),
+        Item::Token(text) => text.as_str(),
+        _ => return None,
     };
-    let mut parts = digits.splitn(2, |byte| *byte == b'.');
-    let (whole, fraction) = (parts.next()?, parts.next());
-    let are_digits =
-        |text: &[u8], most| (1..=most).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
-    if let Some(fraction) = fraction {
-        return (are_digits(whole, 12) && are_digits(fraction, 3)).then_some(Item::Other);
-    }
-    if !are_digits(whole, 15) {
-        return None;
-    }
-    let number = whole.iter().fold(0, |number: i64, digit| {
-        number
-            .saturating_mul(10)
-            .saturating_add(i64::from(digit.saturating_sub(b'0')))
-    });
-    Some(Item::Integer(if is_negative {
-        number.saturating_neg()
-    } else {
-        number
-    }))
+    (text.len() <= longest).then(|| text.to_owned())
 }
 
-/// Returns a text without the spaces before it.
-fn trim_spaces(text: &[u8]) -> &[u8] {
-    let start = text.iter().position(|byte| *byte != b' ');
-    start.and_then(|start| text.get(start..)).unwrap_or(b"")
+/// Returns the bytes of a byte sequence. There are none if they are more than this.
+pub(super) fn bytes(item: Item<'_>, longest: usize) -> Option<Vec<u8>> {
+    match item {
+        Item::ByteSequence(bytes) if bytes.len() <= longest => Some(bytes),
+        _ => None,
+    }
 }

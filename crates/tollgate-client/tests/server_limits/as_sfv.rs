@@ -1,4 +1,5 @@
-//! Each list that another parser of structured fields accepts is read as that parser reads it.
+//! Each list that a parser of structured fields accepts as a whole is read as that whole, although
+//! the reader splits it into parts.
 
 use std::time::Duration;
 
@@ -149,7 +150,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 2000 } else { 100_000 }))]
 
     #[test]
-    fn a_list_that_is_well_formed_is_read_as_by_another_parser(text in list()) {
+    fn a_list_that_is_well_formed_is_read_as_a_whole(text in list()) {
         if let Ok(list) = Parser::new(&text).parse::<List>() {
             let read = read(&[("ratelimit", &text)]);
             prop_assert_eq!(read.limits, without_repetitions(expected(list)), "{}", text);

@@ -93,6 +93,27 @@ fn a_malformed_parameter_is_ignored() {
 }
 
 #[test]
+fn bytes_and_display_strings_that_cannot_be_decoded_are_malformed() {
+    for (bad, good) in [
+        (":Y:", ":YQ==:"),
+        (":YQ=Q:", ":YQ:"),
+        (r#"%"%zz""#, r#"%"%c3%bc""#),
+        (r#"%"ü""#, r#"%"u""#),
+        (r#"%"a"b""#, r#"%"ab""#),
+    ] {
+        // So they do not count as a value, which a value of another kind does.
+        assert_eq!(
+            state(&format!("\"a\";r=5;r={bad}")),
+            [r#""a" remaining=5"#],
+            "{bad}"
+        );
+        assert!(state(&format!("\"a\";r=5;r={good}")).is_empty(), "{good}");
+        let keyed = state(&format!("\"a\";r=5;pk=:YQ==:;pk={bad}"));
+        assert_eq!(keyed, [r#""a" remaining=5 partition="a""#], "{bad}");
+    }
+}
+
+#[test]
 fn of_a_parameter_that_comes_twice_the_last_one_counts() {
     assert_eq!(state(r#""a";r=5;r=6"#), [r#""a" remaining=6"#]);
     assert_eq!(
