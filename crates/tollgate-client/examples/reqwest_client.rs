@@ -1,20 +1,19 @@
 //! A reqwest client that sends as fast as a server allows, and not faster.
 //!
 //! ```text
-//! cargo run -p tollgate-client --features reqwest --example reqwest_client
+//! cargo run -p tollgate-client --features reqwest-middleware --example reqwest_client
 //! ```
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 use axum::{Router, routing::get};
-use reqwest::{Method, Request};
+use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tollgate::{Limiter, Quota};
 use tollgate_client::ClientLimitLayer;
 use tollgate_tower::{Fields, RateLimitLayer};
-use tower::{Service, ServiceBuilder, ServiceExt};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -30,20 +29,14 @@ async fn server() -> Result<String, Failed> {
 }
 
 /// Sends 80 requests together. Returns how many were granted, and how many refused.
-async fn send<S>(client: &S, url: &str) -> Result<(usize, usize), Failed>
-where
-    S: Service<Request, Response = reqwest::Response, Error: Into<Failed> + Send>,
-    S: Clone + Send + 'static,
-    S::Future: Send,
-{
+async fn send(client: &ClientWithMiddleware, url: &str) -> Result<(usize, usize), Failed> {
     let mut tasks = JoinSet::new();
     for _ in 0..80 {
-        let request = Request::new(Method::GET, url.parse()?);
-        tasks.spawn(client.clone().oneshot(request));
+        tasks.spawn(client.get(url).send());
     }
     let mut granted = 0;
     while let Some(answer) = tasks.join_next().await {
-        granted += usize::from(answer?.map_err(Into::into)?.status() == 200);
+        granted += usize::from(answer??.status() == 200);
     }
     Ok((granted, 80 - granted))
 }
@@ -51,14 +44,13 @@ where
 #[tokio::main]
 async fn main() -> Result<(), Failed> {
     let url = server().await?;
-    let plain = reqwest::Client::new();
-    let polite = ServiceBuilder::new()
-        .layer(
-            ClientLimitLayer::new()
-                .quota(Quota::per_second(50))? // of your own: never faster than this
-                .max_wait(Duration::from_secs(10)),
-        )
-        .service(plain.clone());
+    let plain = ClientBuilder::new(reqwest::Client::new()).build();
+    let layer = ClientLimitLayer::new()
+        .quota(Quota::per_second(50))? // of your own: never faster than this
+        .max_wait(Duration::from_secs(10));
+    let polite = ClientBuilder::new(reqwest::Client::new())
+        .with(layer)
+        .build();
 
     let (granted, refused) = send(&plain, &url).await?;
     println!("without the layer: {granted} granted, {refused} refused");

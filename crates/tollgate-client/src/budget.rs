@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tollgate::clock::Clock;
@@ -7,6 +7,7 @@ use tollgate::{Quota, SlidingLog};
 use tower::retry::budget::Budget;
 
 use super::clock::SinceMade;
+use super::memory::lock;
 
 /// The price of one retry. A request pays as much as its percentage.
 const RETRY: u64 = 100;
@@ -81,7 +82,7 @@ impl RetryBudget {
     /// Changes what was paid, without what is too old.
     fn with_paid<T>(&self, change: impl FnOnce(&mut Paid) -> T) -> T {
         let period = u128::from(self.clock.now().as_nanos()) / PERIOD.as_nanos();
-        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paid = lock(&self.paid);
         match period.saturating_sub(paid.period) {
             0 => {}
             1 => (paid.period, paid.before, paid.now) = (period, paid.now, 0),

@@ -20,41 +20,12 @@ use super::settings::{GroupBy, Settings, Shared};
 /// Paces the requests of a client by its own quota and by what servers say, and sends some of them
 /// again.
 ///
-/// [The crate](crate) says how requests are paced and which ones are retried.
-///
-/// ```
-/// use std::time::Duration;
-/// use http::{Request, Response};
-/// use tollgate::Quota;
-/// use tollgate_client::ClientLimitLayer;
-/// use tower::{Service, ServiceBuilder, ServiceExt};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-/// # runtime.block_on(async {
-/// # let http_client = tower::service_fn(|_: Request<String>| async {
-/// #     Ok::<_, std::convert::Infallible>(Response::new(String::new()))
-/// # });
-/// let mut client = ServiceBuilder::new()
-///     .layer(
-///         ClientLimitLayer::new()
-///             .quota(Quota::per_second(50))?
-///             .max_wait(Duration::from_secs(10)),
-///     )
-///     .service(http_client); // of hyper-util, reqwest or another crate
-///
-/// let request = Request::get("https://api.example.com/users").body(String::new())?;
-/// let answer = client.ready().await?.call(request).await?;
-/// assert_eq!(answer.status(), 200);
-/// # Ok(())
-/// # })
-/// # }
-/// ```
+/// [The crate](crate) has an example, and says how requests are paced and which ones are retried.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct ClientLimitLayer<C = CloneRequest> {
     settings: Settings,
-    copier: C,
+    pub(super) copier: C,
     memory: Arc<Memory>,
 }
 
@@ -180,6 +151,13 @@ impl<C> ClientLimitLayer<C> {
             memory: self.memory,
         }
     }
+
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::new(Shared {
+            settings: self.settings.clone(),
+            memory: Arc::clone(&self.memory),
+        })
+    }
 }
 
 impl<S, C: Clone> Layer<S> for ClientLimitLayer<C> {
@@ -189,10 +167,7 @@ impl<S, C: Clone> Layer<S> for ClientLimitLayer<C> {
         ClientLimit {
             inner,
             copier: self.copier.clone(),
-            shared: Arc::new(Shared {
-                settings: self.settings.clone(),
-                memory: Arc::clone(&self.memory),
-            }),
+            shared: self.shared(),
         }
     }
 }

@@ -37,7 +37,9 @@
 //! | pace an HTTP client that is not a tower service | [`Pace`] |
 //!
 //! The layer works with each tower service of `http` requests, and with the feature `reqwest`
-//! around `reqwest::Client`. Make one layer, and clone the service: clones share all state.
+//! around `reqwest::Client`. With the feature `reqwest-middleware` it is a middleware of that
+//! crate, so that callers write `client.get(url).send()`. Make one layer, and clone the service:
+//! clones share all state.
 //!
 //! # When a request goes
 //!
@@ -124,6 +126,8 @@ mod layer;
 mod line;
 mod memory;
 mod message;
+#[cfg(feature = "reqwest-middleware")]
+mod middleware;
 mod pace;
 mod quota;
 mod retry;

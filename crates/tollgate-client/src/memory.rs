@@ -325,6 +325,6 @@ fn random() -> u64 {
 }
 
 /// A panic while a lock is held leaves numbers that are at worst old.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

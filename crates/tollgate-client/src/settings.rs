@@ -3,16 +3,13 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Method};
-use tollgate::Tick;
 use tower::retry::budget::Budget;
 
 use super::clock::SinceMade;
-use super::line::Stop;
 use super::memory::{GroupKey, Memory};
 use super::message::RequestHead;
 use super::quota::OwnQuota;
@@ -45,20 +42,6 @@ impl Shared {
     pub(super) fn key(&self, head: &RequestHead<'_>) -> GroupKey {
         self.memory
             .key(head, |hasher| (self.settings.group_by.0)(head, hasher))
-    }
-
-    /// Lets a request go if it may go now and gets its permit.
-    pub(super) fn depart(
-        &self,
-        key: GroupKey,
-        now: Tick,
-        waited: bool,
-        waker: &Waker,
-        permit: impl FnOnce() -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        let max_hold = self.settings.max_hold;
-        self.memory
-            .depart(key, now, waited, max_hold, waker, permit)
     }
 
     /// Returns whether the server may get this request twice.

@@ -168,8 +168,10 @@ impl Future for Turn {
                     let take = || {
                         quota.map_or(Ok(()), |quota| take_permit(quota, &mut permit, began, now))
                     };
-                    let waker = context.waker();
-                    let departed = shared.depart(*this.key, now, *this.waited, waker, take);
+                    let max_hold = shared.settings.max_hold;
+                    let (key, waited, waker) = (*this.key, *this.waited, context.waker());
+                    let memory = &shared.memory;
+                    let departed = memory.depart(key, now, waited, max_hold, waker, take);
                     match (departed, quota) {
                         (Ok(()), _) => return Poll::Ready(Ok(())),
                         (Err(Stop::Pace(until)), _) => {

@@ -16,4 +16,6 @@ mod own_quota;
 mod retries;
 mod served;
 mod sharing;
+#[cfg(feature = "reqwest-middleware")]
+mod through_middleware;
 mod together;

@@ -16,7 +16,7 @@ use tollgate_client::{ClientError, ClientLimitLayer};
 use tower::{Layer, ServiceBuilder, ServiceExt};
 
 /// Refuses every second request, and counts them.
-async fn server() -> (String, Arc<Mutex<Vec<Method>>>) {
+pub(crate) async fn server() -> (String, Arc<Mutex<Vec<Method>>>) {
     answers(|number| match number % 2 {
         0 => Response::new(Full::new(Bytes::from_static(b"hello"))),
         _ => refusal("0"),
