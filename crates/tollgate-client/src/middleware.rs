@@ -16,7 +16,8 @@ use super::memory::lock;
 /// Paces what a client of `reqwest-middleware` sends, and sends some of it again. Middlewares that
 /// are added after the layer see each attempt.
 ///
-/// An error that is not reqwest's is a `Middleware` error, which is a [`ClientError`] inside.
+/// An error of the layer itself is an `Error::Middleware`, which can be downcast to
+/// `ClientError<reqwest_middleware::Error>`.
 ///
 /// ```no_run
 /// use reqwest_middleware::ClientBuilder;
