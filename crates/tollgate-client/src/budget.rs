@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 ///
 /// The bound: of the retries in any time, at most `per_second` in any second are made that no
 /// request paid, and the others are at most `percent` of the requests that were sent in this time
-/// or in the 20 seconds before it. No request pays for two retries, and idle time pays for none. A
+/// or in the 20 seconds before it. What a request paid is spent once, and idle time pays nothing. A
 /// retry above the bound is not made, and the caller gets the answer or the error.
 ///
 /// Clones share what was paid. Give several layers clones of one budget if they call one server.
