@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use libfuzzer_sys::fuzz_target;
-use tollgate_http::ServerLimits;
+use tollgate_client::ServerLimits;
 
 const NAMES: [&str; 16] = [
     "retry-after",

@@ -1,11 +1,11 @@
-//! Rate limits in HTTP: answers, `RateLimit` fields, their parsers, and client addresses.
+//! Rate limits in HTTP, for servers: answers, `RateLimit` fields, and client addresses.
 //!
 //! | you want to | use |
 //! |---|---|
 //! | write the answer of a granted or refused request | [`Answers`], [`Fields`], [`Body`] |
 //! | say what a limit answered | [`LimitState`], and `LimitStates` for a policy (feature `policy`) |
 //! | say why a request is refused | [`Refusal`], [`Cause`] |
-//! | read what a server says of its limits | [`ServerLimits`] |
+//! | read what a server says of its limits | the crate `tollgate-client` |
 //! | find the client's address | [`ClientAddress`], [`AddressPrefix`], [`proxy`] |
 //! | supply a request's facts | [`RequestFacts`], [`PathForm`] |
 
@@ -17,7 +17,6 @@ mod facts;
 mod limit_state;
 pub mod proxy;
 mod refusal;
-mod server_limits;
 
 pub use address::{AddressError, AddressPrefix, ClientAddress};
 pub use answers::{Answers, Body, Fields};
@@ -28,7 +27,6 @@ pub use facts::AnswerFacts;
 pub use facts::{Ambiguous, PathForm, RequestFacts};
 pub use limit_state::{LimitState, Unit};
 pub use refusal::{Cause, Refusal};
-pub use server_limits::{ServerLimit, ServerLimits};
 
 /// The README's example.
 #[cfg(doctest)]

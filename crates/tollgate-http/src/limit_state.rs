@@ -215,7 +215,7 @@ impl<'a> LimitState<'a> {
 }
 
 /// Returns how long `burst` permits take at `n` every `period`, rounded up to a nanosecond.
-pub(crate) fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
+fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
     if n == 0 {
         return Duration::MAX;
     }

@@ -1,17 +1,13 @@
 //! What decides about requests.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
-use tollgate::Concurrency;
-use tollgate::concurrency::ConcurrencyGuard;
 
 use crate::answered::Ended;
-use crate::settings::Settings;
-use crate::ticket::Unserved;
+use crate::settings::{Place, Settings};
 
 /// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
@@ -132,9 +128,6 @@ pub enum Admit<A: Admission> {
     Refused(Box<Response<Bytes>>),
 }
 
-/// A place among the requests that wait.
-pub(crate) type Place = ConcurrencyGuard<Arc<Concurrency>>;
-
 /// What a request holds while it is served.
 #[doc(hidden)]
 pub trait Grant {
@@ -152,4 +145,27 @@ pub trait Grant {
 
     /// The request was never served.
     fn cancel(self);
+}
+
+/// A grant of a request that waits. If it is dropped, its permits come back as far as possible.
+#[doc(hidden)]
+#[expect(missing_debug_implementations, reason = "not public")]
+pub struct Unserved<G: Grant>(Option<G>);
+
+impl<G: Grant> Unserved<G> {
+    pub(crate) const fn new(grant: G) -> Self {
+        Self(Some(grant))
+    }
+
+    pub(crate) fn serve(mut self) -> Option<G> {
+        self.0.take()
+    }
+}
+
+impl<G: Grant> Drop for Unserved<G> {
+    fn drop(&mut self) {
+        if let Some(grant) = self.0.take() {
+            grant.cancel();
+        }
+    }
 }

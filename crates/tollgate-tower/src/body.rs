@@ -75,7 +75,25 @@ impl<B: Body, A: Admission> ResponseBody<B, A> {
         })
     }
 
-    pub(crate) fn served(body: B, mut ticket: Ticket<A>) -> Self {
+    /// What the service has answered, or its error.
+    pub(crate) fn of_answer<E>(
+        result: Result<Response<B>, E>,
+        ticket: &mut Ticket<A>,
+    ) -> Result<Response<Self>, E> {
+        match result {
+            Ok(mut response) => {
+                ticket.write(&mut response);
+                let ticket = std::mem::replace(ticket, Ticket::empty());
+                Ok(response.map(|body| Self::served(body, ticket)))
+            }
+            Err(error) => {
+                ticket.end(End::Failed);
+                Err(error)
+            }
+        }
+    }
+
+    fn served(body: B, mut ticket: Ticket<A>) -> Self {
         if body.is_end_stream() {
             ticket.end(End::Complete);
         }

@@ -14,9 +14,10 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
 use tower_service::Service;
 
-use crate::admission::{Admission, Admit, Place};
+use crate::admission::{Admission, Admit, Unserved};
 use crate::body::ResponseBody;
-use crate::ticket::{Limits, Ticket, Unserved};
+use crate::settings::Place;
+use crate::ticket::{Limits, Ticket};
 
 pin_project! {
     /// The future of an answer, which is the service's own or a refusal.
@@ -299,7 +300,7 @@ where
             let next = match self.as_mut().project() {
                 LimitedProject::Serving { future, ticket } => {
                     let result = ready!(future.poll(cx));
-                    return Poll::Ready(ticket.answer(result));
+                    return Poll::Ready(ResponseBody::of_answer(result, ticket));
                 }
                 LimitedProject::Refused { response } => return refusal(response.take()),
                 LimitedProject::Asleep { sleep, waiting } => {

@@ -1,4 +1,4 @@
-//! Rate limits as tower layers: for servers, and for clients that behave.
+//! Rate limits as tower layers, for servers.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -33,7 +33,7 @@
 //! | change statuses and bodies of refusals | [`RateLimitLayer::answers`], [`RateLimitLayer::body`] |
 //! | exempt requests | [`RateLimitLayer::exempt_if`], [`RateLimitLayer::exempt_preflight`] |
 //! | count decisions, or trace them | the features `metrics` and `tracing` |
-//! | send requests as fast as a server allows | the module `client` (feature `client`; with `reqwest`, for reqwest too) |
+//! | send requests as fast as a server allows | the crate `tollgate-client` |
 //!
 //! The features `axum` and `tonic` find the addresses of these servers' connections; other servers
 //! insert a [`PeerAddr`]. With `tonic`, a layer also has `grpc`, which refuses gRPC calls with
@@ -44,10 +44,9 @@
 mod admission;
 mod answered;
 mod body;
-#[cfg(feature = "client")]
-pub mod client;
 mod future;
 mod inside;
+mod keep;
 mod key;
 mod layer;
 mod peer;
@@ -64,8 +63,9 @@ pub use answered::{End, Ended};
 pub use body::ResponseBody;
 pub use future::ResponseFuture;
 pub use inside::{Inside, InsideByKey};
+pub use keep::{AtOnce, Keep, MayWait};
 pub use key::{ByAddress, ByHeader, IntoKey, RequestKey};
-pub use layer::{AtOnce, Keep, MayWait, RateLimitLayer};
+pub use layer::RateLimitLayer;
 pub use peer::PeerAddr;
 #[cfg(feature = "policy")]
 pub use policy::ByPolicy;
@@ -78,14 +78,7 @@ pub use tollgate_http::{
 };
 
 /// The examples of docs/HTTP.md.
-#[cfg(all(
-    doctest,
-    feature = "policy",
-    feature = "axum",
-    feature = "tonic",
-    feature = "client",
-    feature = "reqwest"
-))]
+#[cfg(all(doctest, feature = "policy", feature = "axum", feature = "tonic"))]
 #[doc = include_str!("../../../docs/HTTP.md")]
 struct Guide;
 

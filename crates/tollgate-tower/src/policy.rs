@@ -17,11 +17,10 @@ use tollgate_policy::{
     Value, Values,
 };
 
-use crate::admission::{Admission, Admit, Grant, Sealed};
+use crate::admission::{Admission, Admit, Grant, Sealed, Unserved};
 use crate::answered::{self, Ended};
 use crate::report;
 use crate::settings::Settings;
-use crate::ticket::Unserved;
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that follows a policy.
 pub struct ByPolicy<C: Clock = SystemClock> {

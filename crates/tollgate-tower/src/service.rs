@@ -13,7 +13,7 @@ use tower_service::Service;
 use crate::admission::{Admission, Admit, First};
 use crate::body::ResponseBody;
 use crate::future::{ResponseFuture, Waiting};
-use crate::layer::{Keep, MayWait};
+use crate::keep::{Keep, MayWait};
 use crate::report;
 use crate::ticket::{Limits, Ticket};
 

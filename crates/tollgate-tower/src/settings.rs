@@ -11,9 +11,9 @@ use http::{Extensions, Request, Response};
 #[cfg(feature = "tonic")]
 use http::{Method, header};
 use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
 use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
 
-use crate::admission::Place;
 use crate::answered::{Ended, Outcome};
 use crate::peer;
 
@@ -56,6 +56,9 @@ pub struct Settings {
     #[cfg(feature = "tonic")]
     pub(crate) grpc: bool,
 }
+
+/// A place among the requests that wait.
+pub(crate) type Place = ConcurrencyGuard<Arc<Concurrency>>;
 
 /// How long requests may wait, and how many.
 #[derive(Clone)]

@@ -5,11 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Response, StatusCode};
-use http_body::Body;
 
 use crate::admission::{Admission, Grant};
 use crate::answered::{End, Ended};
-use crate::body::ResponseBody;
 use crate::settings::Settings;
 
 /// The limits and settings of a layer, which all clones of its services share.
@@ -68,26 +66,8 @@ impl<A: Admission> Ticket<A> {
         self.0.is_none()
     }
 
-    /// The service has answered, or failed.
-    pub(crate) fn answer<B: Body, E>(
-        &mut self,
-        result: Result<Response<B>, E>,
-    ) -> Result<Response<ResponseBody<B, A>>, E> {
-        match result {
-            Ok(mut response) => {
-                self.write(&mut response);
-                let ticket = Self(self.0.take());
-                Ok(response.map(|body| ResponseBody::served(body, ticket)))
-            }
-            Err(error) => {
-                self.end(End::Failed);
-                Err(error)
-            }
-        }
-    }
-
-    /// Writes the fields of the answer.
-    fn write<B>(&mut self, response: &mut Response<B>) {
+    /// Writes the fields of the service's answer.
+    pub(crate) fn write<B>(&mut self, response: &mut Response<B>) {
         let Some(open) = &mut self.0 else { return };
         open.status = Some(response.status());
         if open.grant.reads_headers(&open.limits.settings) {
@@ -166,28 +146,5 @@ impl<A: Admission> Drop for Ticket<A> {
 impl<A: Admission> fmt::Debug for Ticket<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Ticket").field(&self.0.is_some()).finish()
-    }
-}
-
-/// A grant of a request that waits. If it is dropped, its permits come back as far as possible.
-#[doc(hidden)]
-#[expect(missing_debug_implementations, reason = "not public")]
-pub struct Unserved<G: Grant>(Option<G>);
-
-impl<G: Grant> Unserved<G> {
-    pub(crate) const fn new(grant: G) -> Self {
-        Self(Some(grant))
-    }
-
-    pub(crate) fn serve(mut self) -> Option<G> {
-        self.0.take()
-    }
-}
-
-impl<G: Grant> Drop for Unserved<G> {
-    fn drop(&mut self) {
-        if let Some(grant) = self.0.take() {
-            grant.cancel();
-        }
     }
 }

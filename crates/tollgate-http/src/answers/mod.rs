@@ -18,7 +18,6 @@ use http::{HeaderMap, Response, StatusCode};
 
 pub use self::bodies::Body;
 pub use self::fields::Fields;
-pub(crate) use self::names::MAX_NAME;
 
 use self::value::{insert_number, seconds_until};
 use crate::{Cause, LimitState, Refusal};

@@ -6,7 +6,7 @@ use super::value::Value;
 use crate::LimitState;
 
 /// The longest name in bytes, without what escapes it.
-pub(crate) const MAX_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// The names of an answer's limits as strings of structured fields, in quotes. They are printable
 /// ASCII, and each is different from the ones before it.

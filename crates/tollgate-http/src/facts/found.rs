@@ -4,6 +4,10 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
+/// The most parameters of a query, cookies, or lines of a header that are read. The values behind
+/// them are not known.
+pub(super) const MAX_PARTS: usize = 256;
+
 /// A request has several values of one name that differ, or more values than are read. It is not
 /// known which of them the service reads, so none of them is a key.
 ///

@@ -254,7 +254,7 @@ impl<'r> RequestFacts<'r> {
                 let lines = self.headers.get_all(HOST).iter();
                 let text = |line: &'r HeaderValue| str::from_utf8(line.as_bytes());
                 let mut hosts = lines.map(|line| text(line).unwrap_or_default().into());
-                found.extend(hosts.by_ref().take(parts::MAX_PARTS));
+                found.extend(hosts.by_ref().take(found::MAX_PARTS));
                 found.more = hosts.next().is_some();
             }
         }

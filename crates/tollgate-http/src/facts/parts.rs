@@ -10,12 +10,8 @@ use std::sync::OnceLock;
 use http::HeaderMap;
 use http::header::COOKIE;
 
-use super::found::Found;
+use super::found::{Found, MAX_PARTS};
 use super::text::{cookie_name, cookie_value, form, form_name};
-
-/// The most parameters of a query, cookies, or lines of a header that are read. The values behind
-/// them are not known.
-pub(super) const MAX_PARTS: usize = 256;
 
 /// The longest query, and the longest cookies, that are searched for each name, in bytes. They have
 /// at most `MAX_PARTS` parts.

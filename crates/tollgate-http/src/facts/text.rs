@@ -7,9 +7,8 @@ use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 use percent_encoding::percent_decode;
 
-use super::found::Found;
+use super::found::{Found, MAX_PARTS};
 use super::lists::is_list;
-use super::parts::MAX_PARTS;
 
 /// The values of a header: one of a list, and otherwise one for each line. Bytes that are not UTF-8
 /// become U+FFFD.

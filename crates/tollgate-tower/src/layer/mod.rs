@@ -21,9 +21,8 @@ use tollgate::Concurrency;
 use tollgate::error::LimiterError;
 use tower_layer::Layer;
 
-pub use at_once::{AtOnce, Keep, MayWait};
-
 use crate::admission::Admission;
+use crate::keep::MayWait;
 use crate::service::RateLimit;
 use crate::settings::{Settings, Wait};
 use crate::ticket::Limits;

@@ -19,11 +19,10 @@ pub(crate) use self::source::NO_KEY;
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
-use crate::admission::{Admission, Admit, First, Sealed};
+use crate::admission::{Admission, Admit, First, Sealed, Unserved};
 use crate::answered::Ended;
 use crate::report;
 use crate::settings::{Missing, Settings};
-use crate::ticket::Unserved;
 
 /// Which requests a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

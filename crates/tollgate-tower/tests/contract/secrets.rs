@@ -136,12 +136,3 @@ fn decisions_hide_what_is_sent() {
     }
     hides(&policy);
 }
-
-/// What a client's layer shows of the requests that it sends.
-#[cfg(feature = "client")]
-#[test]
-fn heads_hide_what_is_sent() {
-    use tollgate_tower::client::ClientRequest;
-
-    hides(&request().head());
-}

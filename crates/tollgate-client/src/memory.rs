@@ -1,0 +1,330 @@
+//! What the layer remembers of servers, in bounded memory.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use tollgate::wait::Jitter;
+use tollgate::{Concurrency, Tick};
+
+use super::group::{Group, Link};
+use super::line::{Stop, line};
+use super::message::RequestHead;
+use super::pace::Pace;
+use super::server_limits::{ServerLimit, ServerLimits};
+
+/// Origins are spread over so many locks.
+const SHARDS: usize = 16;
+
+/// A group has at most so many limits.
+const MOST_LIMITS: usize = 64;
+
+/// What the layer remembers of servers.
+#[derive(Debug)]
+pub(super) struct Memory {
+    shards: [Mutex<Shard>; SHARDS],
+    /// How many groups there are. Its lock is taken while a shard's is held, and never before.
+    groups: Mutex<usize>,
+    hashes: RandomState,
+}
+
+/// The groups of some origins, and their limits.
+#[derive(Debug, Default)]
+struct Shard {
+    groups: HashMap<u64, Group>,
+    limits: HashMap<u64, Limit>,
+}
+
+/// A limit, and how many groups are linked to it.
+#[derive(Debug)]
+struct Limit {
+    pace: Pace,
+    groups: usize,
+}
+
+/// Which group a request belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GroupKey {
+    origin: u64,
+    group: u64,
+}
+
+/// What an answer means for its group.
+#[derive(Debug)]
+pub(super) struct Answered<'a> {
+    pub(super) sent: Tick,
+    pub(super) now: Tick,
+    pub(super) said: &'a ServerLimits,
+    /// The status is 429.
+    pub(super) is_refused: bool,
+    /// The group sends nothing for this time.
+    pub(super) hold: Option<Duration>,
+}
+
+impl Memory {
+    pub(super) fn new() -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            groups: Mutex::default(),
+            hashes: RandomState::new(),
+        }
+    }
+
+    /// Returns the group of a request: its origin and its credential.
+    pub(super) fn key(
+        &self,
+        head: &RequestHead<'_>,
+        credential: impl FnOnce(&mut dyn Hasher),
+    ) -> GroupKey {
+        let mut hasher = self.hashes.build_hasher();
+        for name in [head.scheme(), head.host()] {
+            for byte in name.unwrap_or_default().bytes() {
+                hasher.write_u8(byte.to_ascii_lowercase());
+            }
+            hasher.write_u8(0xff);
+        }
+        head.port().hash(&mut hasher);
+        let origin = hasher.finish();
+        credential(&mut hasher);
+        let group = hasher.finish();
+        GroupKey { origin, group }
+    }
+
+    /// Returns a hash of a URL without its fragment, which is not sent.
+    pub(super) fn url(&self, url: &str) -> u64 {
+        let sent = url.split('#').next();
+        self.hashes.hash_one(sent)
+    }
+
+    /// Returns the line of a group. It is made if there is none. If there are `most` groups
+    /// already, it takes the place of the one in its shard that was used least recently, if there
+    /// is one.
+    pub(super) fn turns(&self, key: GroupKey, now: Tick, most: usize) -> Arc<Concurrency> {
+        let mut shard = self.shard(key);
+        if !shard.groups.contains_key(&key.group) {
+            let mut groups = lock(&self.groups);
+            if *groups < most || !shard.forget_one() {
+                *groups = groups.saturating_add(1);
+            }
+        }
+        let group = shard.groups.entry(key.group);
+        let group = group.or_insert_with(|| Group::new(line(), now));
+        Arc::clone(&group.turns)
+    }
+
+    /// Lets a request go if its group may send now, and if it gets its permit. Otherwise returns
+    /// what it waits for, and wakes this waker when an answer may have changed that.
+    pub(super) fn depart(
+        &self,
+        key: GroupKey,
+        now: Tick,
+        waited: bool,
+        max_hold: Duration,
+        waker: &Waker,
+        permit: impl FnOnce() -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut guard = self.shard(key);
+        let Shard { groups, limits } = &mut *guard;
+        let Some(group) = groups.get_mut(&key.group) else {
+            // It was forgotten while the request waited.
+            return permit();
+        };
+        let next = next_send(group, limits, max_hold);
+        if next > now {
+            group.first = Some(waker.clone());
+            return Err(Stop::Pace(next));
+        }
+        permit()?;
+        group.first = None;
+        group.sent(now, waited);
+        for link in &group.limits {
+            if let Some(limit) = limits.get_mut(&link.limit) {
+                limit.pace.sent(now, waited);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what an answer says. Returns when the group's next request may go.
+    pub(super) fn answered(&self, key: GroupKey, answer: &Answered<'_>) -> Tick {
+        let mut guard = self.shard(key);
+        let Shard { groups, limits } = &mut *guard;
+        let Some(group) = groups.get_mut(&key.group) else {
+            return Tick::ZERO;
+        };
+        group.opens();
+        group.last_answer = answer.now;
+        let mut named = Vec::with_capacity(answer.said.limits.len());
+        for said in answer.said.limits.iter().take(MOST_LIMITS) {
+            let id = self.limit_id(key, said);
+            if named.contains(&id) {
+                continue;
+            }
+            named.push(id);
+            let is_linked = group.limits.iter().any(|link| link.limit == id);
+            if !is_linked && group.limits.len() >= MOST_LIMITS {
+                continue;
+            }
+            let limit = limits.entry(id).or_insert_with(|| Limit {
+                pace: Pace::new(random()),
+                groups: 0,
+            });
+            if !is_linked {
+                limit.groups += 1;
+                group.limits.push(Link {
+                    limit: id,
+                    unnamed: 0,
+                });
+            }
+            // Of several limits, those that have permits left did not refuse the request.
+            let granted = !answer.is_refused || !may_have_refused(said, answer.said);
+            limit.pace.answered(said, answer.sent, answer.now, granted);
+            if let (false, Some(hold)) = (granted, answer.hold) {
+                limit.pace.hold(answer.now.saturating_add(hold));
+            }
+        }
+        if !named.is_empty() {
+            if let Some(forgotten) = group.names(&named) {
+                unlink(limits, forgotten);
+            }
+        }
+        let is_blind = named.is_empty();
+        if answer.is_refused && is_blind {
+            let seconds = |tick: Tick| tick.as_nanos() as f64 / 1e9;
+            group
+                .blind
+                .refused(seconds(answer.sent), seconds(answer.now));
+        }
+        if let Some(hold) = answer.hold {
+            // The paces of limits that refused spread the requests.
+            let spread = if is_blind || !answer.is_refused {
+                spread(hold)
+            } else {
+                Duration::ZERO
+            };
+            let until = answer.now.saturating_add(hold).saturating_add(spread);
+            group.hold(until, answer.now);
+        } else {
+            group.granted(answer.sent);
+            for link in &group.limits {
+                if let Some(limit) = limits.get_mut(&link.limit) {
+                    limit.pace.granted(answer.sent);
+                }
+            }
+        }
+        let (first, next) = (group.first.take(), next_send(group, limits, Duration::MAX));
+        drop(guard);
+        if let Some(first) = first {
+            first.wake();
+        }
+        next
+    }
+
+    /// Notes that a request failed without an answer.
+    pub(super) fn failed(&self, key: GroupKey) {
+        let mut shard = self.shard(key);
+        let Some(group) = shard.groups.get_mut(&key.group) else {
+            return;
+        };
+        group.opens();
+        let first = group.first.take();
+        drop(shard);
+        if let Some(first) = first {
+            first.wake();
+        }
+    }
+
+    /// Returns how many groups and limits are remembered.
+    pub(super) fn len(&self) -> (usize, usize) {
+        let shards = self.shards.iter().map(lock);
+        shards.fold((0, 0), |(groups, limits), shard| {
+            (groups + shard.groups.len(), limits + shard.limits.len())
+        })
+    }
+
+    /// Returns the number of a limit. A limit with a partition is shared by all groups of its
+    /// origin whose answers name the partition.
+    fn limit_id(&self, key: GroupKey, said: &ServerLimit) -> u64 {
+        let mut hasher = self.hashes.build_hasher();
+        (key.origin, &said.name, said.unit).hash(&mut hasher);
+        match &said.partition {
+            Some(partition) => (true, partition).hash(&mut hasher),
+            None => (false, key.group).hash(&mut hasher),
+        }
+        // Limits without a name differ by their windows.
+        if said.name.is_empty() {
+            (said.quota, said.window).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn shard(&self, key: GroupKey) -> MutexGuard<'_, Shard> {
+        let index = usize::try_from(key.origin % SHARDS as u64).unwrap_or(0);
+        // The index is below the number of shards.
+        lock(self.shards.get(index).unwrap_or(&self.shards[0]))
+    }
+}
+
+impl Shard {
+    /// Forgets the group that was used least recently, of those without requests that wait if there
+    /// are such. Returns whether there was a group.
+    fn forget_one(&mut self) -> bool {
+        let idle = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.turns.inside() == 0);
+        let oldest = idle
+            .min_by_key(|(_, group)| group.last_used)
+            .map(|(id, _)| *id);
+        let oldest = oldest.or_else(|| self.groups.keys().next().copied());
+        let Some(group) = oldest.and_then(|oldest| self.groups.remove(&oldest)) else {
+            return false;
+        };
+        for link in &group.limits {
+            unlink(&mut self.limits, link.limit);
+        }
+        true
+    }
+}
+
+/// Returns when a group's next request may go.
+fn next_send(group: &Group, limits: &HashMap<u64, Limit>, max_hold: Duration) -> Tick {
+    let links = group.limits.iter();
+    let paces = links.filter_map(|link| limits.get(&link.limit));
+    let next = paces.map(|limit| limit.pace.next_send()).max();
+    group.next_send(next.unwrap_or(Tick::ZERO), max_hold)
+}
+
+fn unlink(limits: &mut HashMap<u64, Limit>, id: u64) {
+    if let Some(limit) = limits.get_mut(&id) {
+        limit.groups = limit.groups.saturating_sub(1);
+        if limit.groups == 0 {
+            limits.remove(&id);
+        }
+    }
+}
+
+/// Returns whether this limit may be the one that refused a request: it has no permits left, or all
+/// have.
+fn may_have_refused(limit: &ServerLimit, said: &ServerLimits) -> bool {
+    limit.remaining == Some(0) || said.limits.iter().all(|limit| limit.remaining != Some(0))
+}
+
+/// Returns a random time by which requests come later than a server says: up to a quarter of the
+/// wait and half a second, at most 5 seconds.
+fn spread(wait: Duration) -> Duration {
+    let most = (wait / 4).saturating_add(Duration::from_millis(500));
+    Jitter::up_to(most.min(Duration::from_secs(5))).draw()
+}
+
+fn random() -> u64 {
+    // Each hasher has random keys.
+    RandomState::new().build_hasher().finish()
+}
+
+/// A panic while a lock is held leaves numbers that are at worst old.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
