@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
@@ -37,6 +38,8 @@ pub(crate) struct Outcome {
     pub(crate) each: Vec<u64>,
     /// The seconds that were measured.
     pub(crate) seconds: f64,
+    /// All decisions, also those of the warm-up, if the server is shut for some time.
+    pub(crate) decisions: Vec<Decision>,
 }
 
 impl Outcome {
@@ -61,6 +64,19 @@ pub(crate) struct Fleet {
     pub(crate) latency: Duration,
     pub(crate) warm_up: Duration,
     pub(crate) end: Duration,
+    /// Another client takes all permits between these times.
+    pub(crate) shut: Range<Duration>,
+    /// The server names no limits, only waits.
+    pub(crate) is_terse: bool,
+}
+
+/// What the server decided.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decision {
+    pub(crate) at: Duration,
+    pub(crate) client: usize,
+    /// The wait that was named, if the request was refused.
+    pub(crate) wait: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +102,11 @@ struct Client {
     /// The number of its plan: what woke for an older one is void.
     plan: u64,
     is_answered: bool,
+    in_flight: usize,
 }
+
+/// A client has this many requests in flight at most.
+const MOST_IN_FLIGHT: usize = 256;
 
 struct Simulation<'f> {
     fleet: &'f Fleet,
@@ -108,6 +128,8 @@ impl Fleet {
             latency: Duration::from_millis(50),
             warm_up: Duration::from_secs(10),
             end: Duration::from_secs(end),
+            shut: Duration::ZERO..Duration::ZERO,
+            is_terse: false,
         }
     }
 
@@ -130,6 +152,7 @@ impl Fleet {
                 refused: 0,
                 each: vec![0; self.clients.len()],
                 seconds: (self.end - self.warm_up).as_secs_f64(),
+                decisions: Vec::new(),
             },
         };
         for (client, (joins, leaves)) in self.clients.iter().enumerate() {
@@ -162,6 +185,7 @@ impl Simulation<'_> {
                         pace: Pace::new(self.random.draw()),
                         plan: 0,
                         is_answered: false,
+                        in_flight: 0,
                     });
                     self.wake(now, client);
                 }
@@ -186,6 +210,9 @@ impl Simulation<'_> {
         let Some(it) = &mut self.clients[client] else {
             return;
         };
+        if it.in_flight == MOST_IN_FLIGHT {
+            return;
+        }
         it.plan += 1;
         let plan = it.plan;
         let next = it.pace.next_send();
@@ -193,6 +220,7 @@ impl Simulation<'_> {
             self.plan(next, client, Event::Wakes { plan });
             return;
         }
+        it.in_flight += 1;
         it.pace.sent(now, it.is_answered);
         if !it.is_answered {
             // Before the first answer the layer sends little.
@@ -207,6 +235,13 @@ impl Simulation<'_> {
     }
 
     fn arrives(&mut self, now: Tick, client: usize, sent: Tick) {
+        let at = now.saturating_since(Tick::ZERO);
+        if self.fleet.shut.contains(&at) {
+            _ = self
+                .limiter
+                .at(now)
+                .try_acquire_n(self.limiter.at(now).available());
+        }
         let decided = self.limiter.at(now).try_acquire();
         let answer = match &decided {
             Ok(granted) => Answer {
@@ -220,7 +255,12 @@ impl Simulation<'_> {
                 reset: ceil(denied.retry_after().unwrap()),
             },
         };
-        if now >= tick(self.fleet.warm_up) {
+        let wait = (!answer.granted).then(|| wait(answer));
+        let decision = Decision { at, client, wait };
+        if !self.fleet.shut.is_empty() {
+            self.outcome.decisions.push(decision);
+        }
+        if at >= self.fleet.warm_up {
             match decided {
                 Ok(_) => {
                     self.outcome.granted += 1;
@@ -244,11 +284,16 @@ impl Simulation<'_> {
             return;
         };
         it.is_answered = true;
-        it.pace.answered(&self.said, sent, now, answer.granted);
+        it.in_flight -= 1;
+        let unnamed = ServerLimit::default();
+        let said = if self.fleet.is_terse {
+            &unnamed
+        } else {
+            &self.said
+        };
+        it.pace.answered(said, sent, now, answer.granted);
         if !answer.granted {
-            // `Retry-After` is the wait in whole seconds.
-            it.pace
-                .hold(now.saturating_add(answer.reset.max(Duration::from_secs(1))));
+            it.pace.hold(now.saturating_add(wait(answer)));
         }
         self.wake(now, client);
     }
@@ -258,6 +303,11 @@ impl Simulation<'_> {
         let least = Duration::from_micros(500);
         least + self.random.below(self.fleet.latency / 2 - least)
     }
+}
+
+/// `Retry-After`: the wait in whole seconds.
+fn wait(answer: Answer) -> Duration {
+    answer.reset.max(Duration::from_secs(1))
 }
 
 fn ceil(time: Duration) -> Duration {

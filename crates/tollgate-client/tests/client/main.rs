@@ -13,6 +13,7 @@ mod idle;
 #[cfg(feature = "reqwest")]
 mod over_reqwest;
 mod own_quota;
+mod recovering;
 mod retries;
 mod served;
 mod sharing;
