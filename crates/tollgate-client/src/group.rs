@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate::{Concurrency, Tick};
 
-use super::blind::Blind;
+use super::pace::Pace;
 
 /// So many requests go at once before the first answer says what the limits are.
 const OPENING: u32 = 4;
@@ -25,11 +25,8 @@ pub(super) struct Group {
     /// Wakes the first in line.
     pub(super) first: Option<Waker>,
     pub(super) limits: Vec<Link>,
-    pub(super) blind: Blind,
-    /// No request may go before this tick.
-    held: Tick,
-    /// When an answer said so.
-    held_at: Tick,
+    /// The pace by answers that name no limit, and the waits that they name.
+    pub(super) pace: Pace,
     /// How many requests went since the last answer, while no answer has said anything.
     opening: Option<u32>,
     last_sent: Tick,
@@ -46,14 +43,12 @@ pub(super) struct Link {
 }
 
 impl Group {
-    pub(super) fn new(turns: Arc<Concurrency>, now: Tick) -> Self {
+    pub(super) fn new(turns: Arc<Concurrency>, pace: Pace, now: Tick) -> Self {
         Self {
             turns,
             first: None,
             limits: Vec::new(),
-            blind: Blind::new(),
-            held: Tick::ZERO,
-            held_at: Tick::ZERO,
+            pace,
             opening: Some(0),
             last_sent: Tick::ZERO,
             last_answer: now,
@@ -68,40 +63,24 @@ impl Group {
         // A request that goes counts as well as an answer. Otherwise all would go at once after a
         // pause that is longer than `max_hold`.
         let last_tried = self.last_answer.max(self.last_sent);
-        let said = paces.max(self.held);
+        let said = paces.max(self.pace.next_send());
         let said = said.min(last_tried.saturating_add(max_hold));
         let opening = match self.opening {
             Some(sent) if sent >= OPENING => self.last_sent.saturating_add(OPENING_INTERVAL),
             _ => Tick::ZERO,
         };
-        let blind = Tick::from_nanos((self.blind.next_send() * 1e9) as u64);
-        said.max(opening).max(blind)
+        said.max(opening)
     }
 
     pub(super) fn sent(&mut self, now: Tick, waited: bool) {
         self.opening = self.opening.map(|sent| sent.saturating_add(1));
-        self.blind.sent(now.as_nanos() as f64 / 1e9, waited);
+        self.pace.sent(now, waited);
         (self.last_sent, self.last_used) = (now, now);
     }
 
     /// An answer has come, or an error.
     pub(super) fn opens(&mut self) {
         self.opening = None;
-    }
-
-    /// A request that went at `sent` was not refused. If it went after the group was held, the
-    /// server has changed its mind.
-    pub(super) fn granted(&mut self, sent: Tick) {
-        if sent > self.held_at {
-            self.held = Tick::ZERO;
-        }
-    }
-
-    /// Lets no request go before a tick. After it, only a few go until an answer has come.
-    pub(super) fn hold(&mut self, until: Tick, now: Tick) {
-        self.held = self.held.max(until);
-        self.held_at = now;
-        self.opening = Some(0);
     }
 
     /// Counts an answer that names only some limits. Returns a limit that no answer names any more.

@@ -51,8 +51,8 @@
 //! |---|---|
 //! | your own quota | [`quota`](ClientLimitLayer::quota): a token bucket for all groups together |
 //! | `RateLimit` and `RateLimit-Policy`, and older fields | [`Pace`] plans by what is left. [`ServerLimits`] lists the fields |
-//! | `Retry-After` of a 429 or 503 | the group sends nothing until then, and then not all at once |
-//! | 429 without fields that say what is left | the group's rate is halved, and grows by 5 % a second until it has not been refused for a minute |
+//! | `Retry-After` of a 429 or 503 | the group sends nothing until then. Then one request tries, and the others wait for its answer |
+//! | 429 without fields that say what is left | the group's rate is found by trying: it is lowered, and grows a little with each request that is not refused |
 //! | no answer yet | four requests at once, and then 10 a second, until the first answer says what the limits are |
 //!
 //! reqwest follows redirects by itself. What the last server answers then counts for the one that
@@ -76,8 +76,8 @@
 //! each other. In simulations with many seeds, eight clients that always have more to send use at
 //! least 96 % of a limit of 100 or 1000 a second, and at most 0.2 % of the answers are 429. With 10
 //! a second this holds for buckets and for windows of a minute. Windows of a second with 10 permits
-//! are too small for eight clients: they use about 85 %, with 2 to 5 % of 429. In fixed windows the
-//! clients' shares may differ for minutes. The example `eight_clients` shows it.
+//! are too small for eight clients: they use about 85 %, with 2 to 5 % of 429. The example
+//! `eight_clients` shows it.
 //!
 //! | a server | what the layer does |
 //! |---|---|
@@ -115,7 +115,6 @@
 //! The state is behind mutexes that are held for a few lookups, and never while a request waits.
 //! Requests wait on tokio's timer.
 
-mod blind;
 mod budget;
 mod clock;
 mod copy;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use tollgate::wait::Jitter;
 use tollgate::{Concurrency, Tick};
 
 use super::group::{Group, Link};
@@ -110,7 +109,7 @@ impl Memory {
             }
         }
         let group = shard.groups.entry(key.group);
-        let group = group.or_insert_with(|| Group::new(line(), now));
+        let group = group.or_insert_with(|| Group::new(line(), Pace::new(random()), now));
         Arc::clone(&group.turns)
     }
 
@@ -190,27 +189,25 @@ impl Memory {
                 unlink(limits, forgotten);
             }
         }
-        let is_blind = named.is_empty();
-        if answer.is_refused && is_blind {
-            let seconds = |tick: Tick| tick.as_nanos() as f64 / 1e9;
-            group
-                .blind
-                .refused(seconds(answer.sent), seconds(answer.now));
-        }
-        if let Some(hold) = answer.hold {
-            // The paces of limits that refused spread the requests.
-            let spread = if is_blind || !answer.is_refused {
-                spread(hold)
-            } else {
-                Duration::ZERO
-            };
-            let until = answer.now.saturating_add(hold).saturating_add(spread);
-            group.hold(until, answer.now);
-        } else {
-            group.granted(answer.sent);
-            for link in &group.limits {
-                if let Some(limit) = limits.get_mut(&link.limit) {
-                    limit.pace.granted(answer.sent);
+        let unnamed = ServerLimit::default();
+        let until = |hold| answer.now.saturating_add(hold);
+        match answer.hold {
+            // Each limit that may have refused the request is held.
+            Some(_) if answer.is_refused && !named.is_empty() => {}
+            Some(hold) => {
+                if answer.is_refused {
+                    group
+                        .pace
+                        .answered(&unnamed, answer.sent, answer.now, false);
+                }
+                group.pace.hold_from(until(hold), answer.now);
+            }
+            None => {
+                group.pace.answered(&unnamed, answer.sent, answer.now, true);
+                for link in &group.limits {
+                    if let Some(limit) = limits.get_mut(&link.limit) {
+                        limit.pace.granted(answer.sent);
+                    }
                 }
             }
         }
@@ -310,13 +307,6 @@ fn unlink(limits: &mut HashMap<u64, Limit>, id: u64) {
 /// have.
 fn may_have_refused(limit: &ServerLimit, said: &ServerLimits) -> bool {
     limit.remaining == Some(0) || said.limits.iter().all(|limit| limit.remaining != Some(0))
-}
-
-/// Returns a random time by which requests come later than a server says: up to a quarter of the
-/// wait and half a second, at most 5 seconds.
-fn spread(wait: Duration) -> Duration {
-    let most = (wait / 4).saturating_add(Duration::from_millis(500));
-    Jitter::up_to(most.min(Duration::from_secs(5))).draw()
 }
 
 fn random() -> u64 {

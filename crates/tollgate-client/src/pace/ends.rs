@@ -26,6 +26,11 @@ impl Ends {
         agrees
     }
 
+    /// A window ended about at this time.
+    pub(super) fn is_about(&mut self, end: f64) {
+        self.bounds = Some((end, end));
+    }
+
     /// Returns how long it is from `at` until the window ends. `began` says that `at` is after the
     /// last end, also if that can't be told from the bounds.
     pub(super) fn left(&self, at: f64, window: f64, began: bool) -> Option<f64> {

@@ -79,8 +79,11 @@ impl Judge {
         let began = granted && before.is_some_and(|before| jumped(window, &before, answer));
         if began {
             self.moves(-2);
-            if let (true, Some(before)) = (is_short && self.score < 0, before) {
-                _ = ends.lies_between(before.sent, answer.received, window.seconds);
+        }
+        let rose = |it: &Answer| answer.sent > it.received && answer.remaining > it.remaining;
+        if is_short && self.score < 0 && granted {
+            if let Some(before) = before.filter(rose) {
+                window_ended(window, &before, answer, ends);
             }
         }
         let is_fixed = self.score < 0 || window.is_guessed;
@@ -91,6 +94,19 @@ impl Judge {
     fn moves(&mut self, by: i32) {
         self.score = self.score.saturating_add(by).clamp(-MOST, MOST);
     }
+}
+
+/// A short window ended between two answers.
+fn window_ended(window: &Window, before: &Answer, now: &Answer, ends: &mut Ends) {
+    let (first, last) = (before.sent, now.received);
+    if last - first < window.seconds / 2.0 {
+        _ = ends.lies_between(first, last, window.seconds);
+        return;
+    }
+    // What is missing was taken since then, at about the whole rate.
+    let since = (window.quota - now.remaining) / window.rate();
+    let middle = (now.sent + now.received) / 2.0;
+    ends.is_about((middle - since).clamp(first, last));
 }
 
 /// Returns whether more permits have come back than a bucket refills.

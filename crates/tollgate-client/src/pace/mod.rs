@@ -34,35 +34,55 @@
 //! previous one should have gone, and is moved by what that one saw. So the clients' requests
 //! spread over time evenly, although no client knows of another.
 //!
+//! # After a refusal
+//!
+//! A refusal halves the share, unless its request was the first one after a hold: then the others
+//! took all permits while this client sent nothing, and its share is not to blame. See
+//! [`Hold`](hold::Hold).
+//!
 //! # Which limit it is
 //!
 //! The fields do not say how a server counts. `reset` tells it: see [`Kind`](kind::Kind). In a
 //! fixed window that ends in `left` seconds, `r` falls by plan. What is steered there is `r - R *
 //! left`, which does not fall. In a sliding window less is refilled after a time with few requests.
+//!
+//! A server that names no limit leaves only a rate to be found: see [`Tried`](tried::Tried).
 
 mod ends;
+mod hold;
 mod kind;
 mod plan;
 mod reading;
 mod share;
+mod tried;
 
 use std::time::Duration;
 
 use tollgate::Tick;
 
 use self::ends::Ends;
+use self::hold::Hold;
 use self::kind::{Judge, Kind};
+use self::plan::SLACK;
 use self::reading::{Reading, Window};
 use self::share::Share;
+use self::tried::Tried;
 use crate::server_limits::ServerLimit;
 
 /// A timer may wake this late without moving the plan.
 const LATE: f64 = 0.005;
 
+/// After a hold, a client whose rate is not known comes back this late at most, in seconds.
+const LONGEST_SPREAD: f64 = 5.0;
+
 /// Plans requests to a server by what its answers say of one limit: for HTTP clients of your own.
 ///
 /// [`ClientLimitLayer`](super::ClientLimitLayer) has one for each limit of a server. It reads no
 /// clock and draws its random numbers from a seed, so it is the same in each run.
+///
+/// Whatever came before, such as a neighbour that took all permits for a minute, a client that has
+/// the limit for itself uses four fifths of it two windows after the server has room. While the
+/// server is shut, it gets one request for each wait that it names.
 ///
 /// Several clients that use it on one key share the key's limit and are hardly ever refused,
 /// although they don't know of each other. With 10, 100 or 1000 permits a second, eight clients
@@ -78,8 +98,13 @@ const LATE: f64 = 0.005;
 /// - Windows that begin with the first request move on. Of them 80 to 90 % are used, and 2 to 3 %
 ///   of the answers are 429.
 ///
-/// Shares become equal within seconds or a minute. In fixed windows they may differ for minutes: a
-/// client may have a tenth of an equal share.
+/// Shares become equal within a minute, or within some windows if those are long: of 4 and of 16
+/// clients, each gets at least half of an equal share.
+///
+/// A server that names no limit, but waits, says far less. [`answered`](Self::answered) then takes
+/// a limit without numbers, [`ServerLimit::default`], and the rate is found by trying: of the
+/// answers to clients that share a limit at most about 5 % are 429. Their shares become equal only
+/// after hundreds of requests of each.
 ///
 /// ```
 /// use std::time::Duration;
@@ -111,6 +136,9 @@ pub struct Pace {
     spare: f64,
     /// The mean of the permits left, over about a window.
     mean: f64,
+    /// The least permits left in this window, and in the one before.
+    least: f64,
+    least_before: f64,
     /// The mean time from a request to its answer.
     latency: f64,
     last_answer: Option<Answer>,
@@ -118,12 +146,11 @@ pub struct Pace {
     last: f64,
     /// Whether the last request waited for its turn.
     waited: bool,
-    /// No request may go before this time.
-    held: f64,
-    /// When that was said.
-    held_at: f64,
+    hold: Hold,
+    /// The rate, while no answer has named a limit.
+    tried: Tried,
     /// The time of the last call.
-    now: f64,
+    now: Tick,
     random: u64,
 }
 
@@ -146,13 +173,15 @@ impl Pace {
             share: Share::new(),
             spare: 0.0,
             mean: 0.0,
+            least: f64::INFINITY,
+            least_before: f64::INFINITY,
             latency: 0.0,
             last_answer: None,
             last: 0.0,
             waited: false,
-            held: 0.0,
-            held_at: 0.0,
-            now: 0.0,
+            hold: Hold::new(),
+            tried: Tried::new(),
+            now: Tick::ZERO,
             random: seed,
         }
     }
@@ -160,7 +189,7 @@ impl Pace {
     /// Returns when the next request may go. It may lie in the past.
     #[must_use]
     pub fn next_send(&self) -> Tick {
-        tick(self.next())
+        tick(self.next()).max(self.hold.until())
     }
 
     /// Returns about how long it takes from one request to the next.
@@ -171,8 +200,11 @@ impl Pace {
 
     /// A request goes now. `waited` says whether it waited for [`next_send`](Self::next_send).
     pub fn sent(&mut self, now: Tick, waited: bool) {
-        let (now, next) = (seconds(now), self.next());
+        let next = seconds(self.next_send());
+        self.hold.sent(now);
         self.now = now;
+        let now = seconds(now);
+        self.tried.sent(now);
         let is_late = !waited || now - next > self.spacing().max(LATE);
         // It may go sooner than planned, if the plan is to wait for very long.
         self.last = if is_late { now } else { next.min(now) };
@@ -181,15 +213,22 @@ impl Pace {
 
     /// An answer came at `now` to a request that went at `sent`. It says this of the limit.
     pub fn answered(&mut self, limit: &ServerLimit, sent: Tick, now: Tick, granted: bool) {
-        let (sent, received) = (seconds(sent), seconds(now));
-        self.now = received;
+        self.now = now;
+        let has_tried = !granted && self.hold.is_tried_by(sent);
         if granted {
-            self.releases(sent);
+            self.granted(sent);
         }
+        let was_held = sent < self.hold.until();
+        let (sent, received) = (seconds(sent), seconds(now));
         let before = self.last_answer;
         let rose =
             before.is_some_and(|it| limit.remaining.is_some_and(|r| r as f64 > it.remaining));
         let Some((window, said)) = Reading::of(limit, self.limit, rose) else {
+            if granted {
+                self.tried.granted(received, self.waited);
+            } else {
+                self.tried.refused(sent, received);
+            }
             return;
         };
         let is_first = self.limit.replace(window).is_none();
@@ -208,6 +247,10 @@ impl Pace {
             .judge
             .sees(&window, &said, &answer, before, granted, &mut self.ends);
 
+        if before.is_some_and(|it| said.remaining - it.remaining > SLACK * window.quota) {
+            (self.least, self.least_before) = (f64::INFINITY, self.least);
+        }
+        self.least = self.least.min(said.remaining);
         let level = self.level(&window, &answer, began, granted);
         if is_first {
             self.mean = said.remaining;
@@ -217,13 +260,21 @@ impl Pace {
         if said.remaining >= window.quota - 1.0 {
             // None is missing but the request's own. There may be room for more.
             self.spare = self.spare.max(1.0);
+            // Twice in a row: in a short window, a client is now and then the first one.
+            let was_full = before.is_some_and(|it| it.remaining >= window.quota - 1.0);
+            if was_full && self.waited && granted && self.judge.kind() != Kind::Fixed {
+                self.share.has_room(&window);
+            }
         }
         let is_late = before.is_some_and(|it| sent <= it.sent);
         if !granted {
-            if self.share.refused(sent, received) {
+            // The others took all permits while this client sent nothing.
+            if !has_tried && self.share.refused(sent, received) {
                 self.last_answer = None;
             }
-        } else if !is_late && sent >= self.held {
+        } else if is_late {
+            self.share.counts_own();
+        } else if !was_held {
             self.last_answer = Some(answer);
             if let Some(before) = before {
                 self.learn(&window, before, answer);
@@ -231,7 +282,7 @@ impl Pace {
         }
         if said.remaining < 1.0 && self.judge.kind() == Kind::Fixed {
             if let Some(end) = self.ends.next_after(received, window.seconds) {
-                self.hold_until(end);
+                self.hold(tick(end));
             }
         }
     }
@@ -239,27 +290,30 @@ impl Pace {
     /// Lets no request go before this time. The first one after it goes at a random time within the
     /// client's usual interval, so that clients don't come back together.
     pub fn hold(&mut self, until: Tick) {
-        self.hold_until(seconds(until));
+        if self.hold.begin(until, self.now) {
+            let wait = until.saturating_since(self.now).as_secs_f64();
+            self.tried.waits(wait);
+            let usual = match self.limit {
+                Some(_) => self.usual_spacing().min(self.longest_spacing()),
+                None => {
+                    let most = (wait / 4.0 + 0.5).min(LONGEST_SPREAD);
+                    self.tried.spread().map_or(most, |spread| spread.min(most))
+                }
+            };
+            self.last = seconds(until) + usual * self.draw() - self.spacing();
+        }
+    }
+
+    /// The same, from an answer that says nothing else.
+    pub(super) fn hold_from(&mut self, until: Tick, now: Tick) {
+        self.now = now;
+        self.hold(until);
     }
 
     /// A request that went at this time was granted. If it went in spite of a hold, the server has
     /// changed its mind.
     pub(super) fn granted(&mut self, sent: Tick) {
-        self.releases(seconds(sent));
-    }
-
-    fn releases(&mut self, sent: f64) {
-        if sent > self.held_at {
-            self.held = 0.0;
-        }
-    }
-
-    fn hold_until(&mut self, until: f64) {
-        if until > self.held {
-            (self.held, self.held_at) = (until, self.now);
-            let usual = self.usual_spacing().min(self.longest_spacing());
-            self.last = until + usual * self.draw() - self.spacing();
-        }
+        self.hold.granted(sent);
     }
 
     /// Returns a random number from 0 to 1: the generator is SplitMix64.

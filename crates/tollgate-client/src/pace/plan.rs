@@ -23,17 +23,28 @@ const LONGEST_INTERVAL: f64 = 600.0;
 const BUCKET_MARGIN: f64 = 0.6;
 const BUCKET_TIME: f64 = 5.0;
 
-/// A window keeps this part of its permits, of at most those of [`WINDOW_TIME`] seconds. They are
-/// not used, so it is less than 5 %.
-const WINDOW_MARGIN: f64 = 0.04;
-const WINDOW_TIME: f64 = 60.0;
+/// If that is less, it keeps this part of at most [`SLOW_BUCKET_QUOTA`] permits: with fewer, clients
+/// don't see of each other what they take.
+const SLOW_BUCKET_MARGIN: f64 = 0.3;
+const SLOW_BUCKET_QUOTA: f64 = 40.0;
 
-/// A window keeps this many permits for a client alone.
+/// A window keeps this part of its permits. They are not used, so it is less than 5 %.
+const WINDOW_MARGIN: f64 = 0.04;
+
+/// A window of few permits keeps so many, but at most this part.
+const FEW_IN_WINDOW: f64 = 7.0;
+const MOST_WINDOW_MARGIN: f64 = 0.15;
+
+/// A window keeps at least so many permits.
 const LEAST_WINDOW_MARGIN: f64 = 1.2;
 
-/// In fixed windows of at least this length, half of the permits can be used at once. Those of
-/// shorter ones are spread evenly.
+/// A client that is alone keeps this part of the margin of a window.
+const ALONE_MARGIN: f64 = 0.7;
+
+/// In fixed windows of at least this length, half of the permits can be used at once if the window
+/// before ended with [`SLACK`] of them left. Otherwise they are spread evenly.
 const LONG_WINDOW: f64 = 10.0;
+pub(super) const SLACK: f64 = 0.25;
 
 impl Pace {
     /// Compares what all clients took between two answers with what they should have taken.
@@ -46,6 +57,10 @@ impl Pace {
             // In a window none comes back. At its end all do, and what was taken is not known.
             Kind::Fixed if now.remaining <= before.remaining => 0.0,
             Kind::Fixed => refill * time - (before.remaining - now.remaining),
+            // If all were back, it is not known when: at least those that were missing came.
+            Kind::Bucket | Kind::Sliding if now.remaining >= window.quota - 1.0 => {
+                window.quota - before.remaining
+            }
             Kind::Bucket | Kind::Sliding => refill * time,
         };
         let taken = before.remaining - now.remaining + came_back;
@@ -80,21 +95,37 @@ impl Pace {
     pub(super) fn most_margin(&self, window: &Window) -> f64 {
         let rate = window.rate();
         let most = match self.judge.kind() {
-            Kind::Bucket => BUCKET_MARGIN * window.quota.min(rate * BUCKET_TIME),
+            Kind::Bucket => {
+                let seconds = BUCKET_MARGIN * window.quota.min(rate * BUCKET_TIME);
+                seconds.max(SLOW_BUCKET_MARGIN * window.quota.min(SLOW_BUCKET_QUOTA))
+            }
             Kind::Sliding | Kind::Fixed => {
-                let part = WINDOW_MARGIN * window.quota.min(rate * WINDOW_TIME);
-                part.max(LEAST_WINDOW_MARGIN)
+                let few = FEW_IN_WINDOW.min(MOST_WINDOW_MARGIN * window.quota);
+                let most = (WINDOW_MARGIN * window.quota)
+                    .max(few)
+                    .max(LEAST_WINDOW_MARGIN);
+                match self.share.is_alone() {
+                    true => ALONE_MARGIN * most,
+                    false => most,
+                }
             }
         };
         // After a request at most all but one are left.
         most.min(BUCKET_MARGIN * (window.quota - 1.0).max(0.0))
     }
 
+    /// Returns whether many permits were left when the window before ended.
+    fn had_slack(&self, window: &Window) -> bool {
+        self.least_before > SLACK * window.quota
+    }
+
     /// Returns how many permits should be used in a second if as many are left as planned.
     fn refill(&self, window: &Window) -> f64 {
         match self.judge.kind() {
             Kind::Bucket => window.rate(),
-            Kind::Fixed if window.seconds >= LONG_WINDOW => window.rate() / 2.0,
+            Kind::Fixed if window.seconds >= LONG_WINDOW && self.had_slack(window) => {
+                window.rate() / 2.0
+            }
             Kind::Fixed => window.rate(),
             // As many as were taken a window ago.
             Kind::Sliding => {
@@ -104,12 +135,13 @@ impl Pace {
         }
     }
 
-    /// Returns the time constant of a correction. If there are so many spare permits that each
-    /// client can send one within its usual interval, then answers come often enough for a fast
-    /// one.
+    /// Returns the time constant of a correction. If there are so many spare permits in a bucket
+    /// that each client can send one within its usual interval, then answers come often enough for
+    /// a fast one.
     fn correction(&self, with_spare: bool) -> f64 {
         let rate = self.limit.map_or(1.0, |window| window.rate());
-        let spare = if with_spare { self.spare.max(0.0) } else { 0.0 };
+        let is_fast = with_spare && self.judge.kind() == Kind::Bucket;
+        let spare = if is_fast { self.spare.max(0.0) } else { 0.0 };
         let own = 1.0 / (self.share.get() * rate) / GAIN - spare / rate;
         own.max(LATENCIES * self.latency).max(SHORTEST_CORRECTION)
     }
@@ -124,7 +156,7 @@ impl Pace {
 
     pub(super) fn spacing(&self) -> f64 {
         let Some(window) = self.limit else {
-            return 0.0;
+            return self.tried.spacing().unwrap_or(0.0);
         };
         let refill = self.refill(&window);
         let more = self.spare / self.correction(true) / refill;
@@ -142,6 +174,6 @@ impl Pace {
     }
 
     pub(super) fn next(&self) -> f64 {
-        (self.last + self.spacing()).max(self.held)
+        self.last + self.spacing()
     }
 }

@@ -8,6 +8,13 @@ const SPEED: f64 = 0.25;
 /// Answers are remembered for this many times the time of a correction.
 const MEMORY: f64 = 2.0;
 
+/// With each correction, a share grows by this in addition. A smaller one grows by a larger part of
+/// itself, so that shares become equal also where the margin is too small to tell them apart.
+const EQUALIZE: f64 = 0.004;
+
+/// A client that took this part of what was taken is alone.
+const ALONE: f64 = 0.75;
+
 /// A refusal multiplies the share by this.
 const REFUSED: f64 = 0.5;
 
@@ -20,6 +27,9 @@ const SLOW_GROWTH: f64 = 0.01;
 /// than it says, because it rounds a window of less than a second up to one.
 const LEAST: f64 = -14.0;
 const MOST: f64 = 7.0;
+
+/// The logarithm of the least share while no other client takes anything.
+const LEAST_WITH_ROOM: f64 = -1.4;
 
 /// The logarithms of the least and the most that a new client begins with.
 const BEGIN_LEAST: f64 = -3.0;
@@ -51,6 +61,16 @@ impl Share {
 
     pub(super) fn get(&self) -> f64 {
         self.logarithm.exp()
+    }
+
+    /// Returns whether the client took most permits that were taken lately.
+    pub(super) fn is_alone(&self) -> bool {
+        self.own >= ALONE * self.taken
+    }
+
+    /// An answer came late. Its request is one of this client's, too.
+    pub(super) fn counts_own(&mut self) {
+        self.own += 1.0;
     }
 
     /// Returns the fourth root, of at most 1.
@@ -86,6 +106,7 @@ impl Share {
         let change = (wanted.max(0.1 * refill) / took).ln().clamp(-1.0, 1.0);
         // A client that does not wait does not use its share, so it learns nothing of more.
         if waited || change < 0.0 {
+            let change = change + EQUALIZE / self.get();
             let change = SPEED * change * (time / correction).min(1.0);
             let most = if window.quota < FEW { SLOW_GROWTH } else { 1.0 };
             self.logarithm += change.min(most);
@@ -96,6 +117,14 @@ impl Share {
             self.logarithm = self.logarithm.max((part / 2.0).ln());
         }
         self.logarithm = self.logarithm.clamp(LEAST, MOST);
+    }
+
+    /// No other client took anything lately.
+    pub(super) fn has_room(&mut self, window: &Window) {
+        if window.quota >= FEW {
+            let more = (self.logarithm + 2_f64.ln()).max(LEAST_WITH_ROOM);
+            self.logarithm = self.logarithm.max(more.min(0.0));
+        }
     }
 
     /// A request that went at `sent` was refused. Requests that had gone before the share was

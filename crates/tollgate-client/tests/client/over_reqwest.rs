@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -13,7 +14,10 @@ use hyper_util::server::conn::auto::Builder;
 use reqwest::{Method, Request};
 use tokio::net::TcpListener;
 use tollgate_client::{ClientError, ClientLimitLayer};
+use tollgate_http::Fields;
 use tower::{Layer, ServiceBuilder, ServiceExt};
+
+use crate::served::Served;
 
 /// Refuses every second request, and counts them.
 pub(crate) async fn server() -> (String, Arc<Mutex<Vec<Method>>>) {
@@ -128,4 +132,37 @@ async fn answers_without_a_url_are_not_taken_for_redirected_ones() {
     *post.body_mut() = Some("a body".into());
     assert_eq!(client.oneshot(post).await.unwrap().status(), 200);
     assert_eq!(*asked.lock().unwrap(), [Method::POST, Method::POST]);
+}
+
+/// A client has a limit for itself. Another one takes all permits for ten seconds. Prints what the
+/// first one uses from two windows later on.
+#[tokio::test]
+#[ignore = "takes 40 seconds, and asserts on wall-clock speed"]
+async fn a_client_comes_back_when_the_server_has_room() {
+    for (fields, least) in [(Fields::LIST, 0.8), (Fields::OFF, 0.5)] {
+        let served = Served::new("token-bucket 10/s", fields, Duration::ZERO);
+        let server = Arc::clone(&served);
+        let (url, _) = answers(move |_| server.answer().map(Full::new)).await;
+        let client = ClientLimitLayer::new().layer(reqwest::Client::new());
+        for _ in 0..8 {
+            let (client, url) = (client.clone(), url.clone());
+            tokio::spawn(async move {
+                loop {
+                    let request = Request::new(Method::GET, url.parse().unwrap());
+                    _ = client.clone().oneshot(request).await;
+                }
+            });
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        served.shut(true);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let while_shut = served.counts();
+        served.shut(false);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        _ = served.counts();
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let (granted, refused) = served.counts();
+        println!("{fields:?}: {while_shut:?} before, then {granted} granted, {refused} refused");
+        assert!(granted as f64 >= least * 40.0, "{granted}");
+    }
 }

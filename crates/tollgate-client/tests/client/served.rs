@@ -21,6 +21,7 @@ pub(crate) struct Served {
     answers: Answers,
     latency: Duration,
     random: Mutex<u64>,
+    is_shut: Mutex<bool>,
     /// What it granted and refused since it was last asked.
     counts: Mutex<(u64, u64)>,
 }
@@ -33,6 +34,7 @@ impl Served {
             answers: Answers::new().fields(fields),
             latency,
             random: Mutex::new(1),
+            is_shut: Mutex::default(),
             counts: Mutex::default(),
         })
     }
@@ -56,7 +58,15 @@ impl Served {
         })
     }
 
-    fn answer(&self) -> Response<Bytes> {
+    /// Another client takes all permits from now on, or no more.
+    pub(crate) fn shut(&self, is_shut: bool) {
+        *self.is_shut.lock().unwrap() = is_shut;
+    }
+
+    pub(crate) fn answer(&self) -> Response<Bytes> {
+        if *self.is_shut.lock().unwrap() {
+            _ = self.limiter.try_acquire_n(self.limiter.available());
+        }
         let decided = self.limiter.try_acquire();
         let state = LimitState::of_rate("all", self.limiter.quota());
         match decided {

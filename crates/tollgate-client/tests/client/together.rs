@@ -71,3 +71,45 @@ async fn eight_layers_use_windows_and_are_hardly_refused() {
     use_it_all("sliding-window 100/s", Fields::LIST, 99.0, 32).await;
     use_it_all("fixed-window 100/s", Fields::LIST, 100.0, 32).await;
 }
+
+/// One layer, and a neighbour that takes all permits for a minute. Returns which part of the limit
+/// the layer uses from two windows later on.
+async fn after_a_neighbour(limit: &str, fields: Fields, window: u64, permits: f64) -> f64 {
+    let server = Served::new(limit, fields, Duration::from_millis(50));
+    let client = ClientLimitLayer::new().layer(server.service());
+    for _ in 0..8 {
+        let client = client.clone();
+        tokio::spawn(async move {
+            loop {
+                let sent = client.clone().oneshot(get("https://api.example.com/"));
+                if sent.await.is_err() {
+                    sleep(Duration::from_secs(1)).await;
+                }
+            }
+        });
+    }
+    sleep(Duration::from_secs(3 * window)).await;
+    server.shut(true);
+    sleep(Duration::from_secs(60)).await;
+    server.shut(false);
+    sleep(Duration::from_secs(2 * window)).await;
+    _ = server.counts();
+    sleep(Duration::from_secs(5 * window)).await;
+    server.counts().0 as f64 / (5.0 * permits)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_comes_back_when_the_server_has_room() {
+    for fields in [Fields::LIST, Fields::OFF] {
+        for (limit, window, permits) in [
+            ("token-bucket 10/s", 1, 10.0),
+            ("gcra 100/min", 60, 100.0),
+            ("fixed-window 100/min", 60, 100.0),
+        ] {
+            let used = after_a_neighbour(limit, fields, window, permits).await;
+            println!("{limit}, {fields:?}: {used:.2}");
+            let least = if fields == Fields::OFF { 0.5 } else { 0.8 };
+            assert!(used >= least, "{limit}, {fields:?}: {used}");
+        }
+    }
+}
