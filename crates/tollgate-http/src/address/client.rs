@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
+use tollgate::address::canonical;
 
-use super::canonical;
 use super::entries::{self, Entries};
 use super::error::AddressError;
 use super::networks::{self, Networks};
@@ -57,7 +57,8 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 ///   writes this are one client.
 /// - At most 64 entries are looked at, and each has at most 1024 bytes. So a long header costs no
 ///   more than a short one. Nothing is allocated.
-/// - `::ffff:192.0.2.7` is `192.0.2.7`, as a peer, in an entry and in a network.
+/// - `::ffff:192.0.2.7` and `64:ff9b::192.0.2.7` are `192.0.2.7`, as a peer, in an entry and in a
+///   network: see [`canonical`].
 ///
 /// # Settings for proxies
 ///
