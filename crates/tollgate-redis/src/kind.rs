@@ -10,8 +10,9 @@ use std::time::Duration;
 use tollgate::outcome::Charged;
 use tollgate::{Denied, Granted, Tick};
 
+use crate::bounds::SPAN;
 use crate::packed::{BadReply, Packed, pack};
-use crate::rate::{SPAN, Ticks};
+use crate::rate::Ticks;
 use crate::script::Kinds;
 
 pub(crate) use bucket::Bucket;

@@ -90,6 +90,7 @@
 mod all;
 #[cfg(feature = "blocking")]
 mod blocking;
+mod bounds;
 mod call;
 pub mod client;
 mod decision;

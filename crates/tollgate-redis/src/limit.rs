@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tollgate::Quota;
 
+use crate::bounds::MAX_SPAN;
 use crate::kind::{Bucket, Kind, Log, MOST_COUNTED, MOST_LOGGED, MOST_SLOTS, Shape, Slots, Window};
-use crate::limit_error::{LimitError, MAX_SPAN};
+use crate::limit_error::LimitError;
 use crate::rate::Rate;
 
 /// What a server counts for each key: an algorithm with its numbers.

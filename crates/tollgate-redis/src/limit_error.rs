@@ -4,11 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use crate::bounds::{MAX_BURST, MAX_N, MAX_SPAN};
 use crate::fallback_error::FallbackError;
-use crate::rate::{MAX_BURST, MAX_N, SPAN};
-
-/// 50 years.
-pub(crate) const MAX_SPAN: Duration = Duration::from_micros(SPAN);
 
 /// The reason why a limit can't be decided by a server. Each variant is about one field.
 ///

@@ -7,19 +7,11 @@ use std::fmt;
 
 use tollgate::Quota;
 
-use crate::limit_error::{LimitError, MAX_SPAN};
-
-/// 50 years of microseconds: the longest span that the scripts accept.
-pub(crate) const SPAN: u64 = 50 * 36_525 * 24 * 36 * 1_000_000;
+use crate::bounds::{MAX_BURST, MAX_N, MAX_SPAN, SPAN};
+use crate::limit_error::LimitError;
 
 /// The microseconds from 1970 to 2026, from which ticks count.
 pub(crate) const ORIGIN: u64 = 1_767_225_600_000_000;
-
-/// The largest `n` of a reduced rate. Scripts multiply two such numbers in a double.
-pub(crate) const MAX_N: u64 = 1 << 26;
-
-/// The largest burst.
-pub(crate) const MAX_BURST: u64 = (1 << 53) - 1;
 
 /// A span or a moment: microseconds, and a part of one more in units of 1/n, below n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

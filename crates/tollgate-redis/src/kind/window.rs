@@ -7,8 +7,9 @@ use tollgate::Granted;
 use tollgate::outcome::Charged;
 
 use super::{Taken, tick, wait};
+use crate::bounds::SPAN;
 use crate::packed::{BadReply, Packed, pack};
-use crate::rate::{ORIGIN, SPAN, Ticks};
+use crate::rate::{ORIGIN, Ticks};
 
 /// The largest count that a script stores.
 pub(crate) const MOST_COUNTED: u64 = (1 << 52) - 1;

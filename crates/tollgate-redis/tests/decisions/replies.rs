@@ -10,7 +10,7 @@ use crate::client::Reply;
 use crate::kind::{Kind, Mark};
 use crate::limit::Limit;
 use crate::packed::BadReply;
-use crate::rate::SPAN;
+use crate::bounds::SPAN;
 
 /// Three permits every microsecond.
 fn kind() -> Kind {
