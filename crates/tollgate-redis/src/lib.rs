@@ -46,7 +46,6 @@
 //! | [`Limit::concurrency`] | at most `n` at a time, in slots with leases, which a [`RedisGuard`] renews |
 //!
 //! [`RedisAll`] takes from several limits, all or nothing: those of one user in one call.
-//! [`RedisAll::with_local`] asks limits of this process first.
 //!
 //! # When the server does not answer
 //!
@@ -104,7 +103,6 @@ mod limit;
 mod limit_error;
 mod limit_text;
 mod limiter;
-mod local;
 mod outage;
 mod packed;
 mod rate;
@@ -128,7 +126,6 @@ pub use limit::Limit;
 pub use limit_error::LimitError;
 pub use limit_text::ParseLimitError;
 pub use limiter::{RedisKey, RedisLimiter};
-pub use local::{WithLocal, WithLocalDenial, WithLocalGrant};
 pub use outage::{OutageEvent, Unavailable};
 pub use server::Server;
 pub use stats::{Decider, Stats};
