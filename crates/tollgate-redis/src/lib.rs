@@ -68,7 +68,7 @@
 //! # Clusters, threads, TLS
 //!
 //! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily`.
-//! - Threads without an async runtime: `Blocking` (feature `blocking`).
+//! - Threads without an async runtime: `Runtime::block_on` of tokio, as in `examples/blocking.rs`.
 //! - TLS: URLs that begin with `rediss://` (feature `tls`).
 //! - Another client crate than `redis`: implement [`client::Client`], and turn off the default
 //!   feature `redis-rs`.
@@ -87,8 +87,6 @@
 //! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.
 
 mod all;
-#[cfg(feature = "blocking")]
-mod blocking;
 mod bounds;
 mod call;
 pub mod client;
@@ -114,8 +112,6 @@ mod user_hash;
 mod verbs;
 
 pub use all::{AllError, RedisAll};
-#[cfg(feature = "blocking")]
-pub use blocking::Blocking;
 pub use decision::{Denial, Grant};
 pub use fallback::Fallback;
 pub use fallback_error::FallbackError;

@@ -42,7 +42,7 @@ use crate::report;
 /// # }
 /// ```
 ///
-/// Calls need a tokio runtime with its timer, or `Blocking`.
+/// Calls need a tokio runtime with its timer.
 pub struct Server<C> {
     client: C,
     budget: Duration,

@@ -195,7 +195,5 @@ fn everything_public_is_send_and_sync_and_debug() {
         tollgate_redis::client::Connection,
         tollgate_redis::client::Cluster,
     )>();
-    #[cfg(feature = "blocking")]
-    is_shared::<tollgate_redis::Blocking>();
     let _futures = futures_are_sent::<NoServer>;
 }
