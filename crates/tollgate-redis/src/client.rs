@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use crate::script::Script;
 
-#[cfg(feature = "redis-rs")]
+#[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(feature = "redis-rs")]
 mod connection;
 #[cfg(feature = "redis-rs")]
 mod redis_rs;
-#[cfg(feature = "redis-rs")]
+#[cfg(feature = "cluster")]
 mod slots;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "redis-rs")]
 mod wire;
 
-#[cfg(feature = "redis-rs")]
+#[cfg(feature = "cluster")]
 pub use cluster::{Cluster, connect_to_cluster_lazily};
 #[cfg(feature = "redis-rs")]
 pub use connection::{Connection, connect_lazily};
@@ -133,8 +133,8 @@ impl Command<'_> {
 
 /// A connection that can send commands to a server.
 ///
-/// With the feature `redis-rs`, `Connection` and `Cluster` are clients. To use another client
-/// crate, implement this trait. Connect again after a refusal too, and not only after an error of
+/// `Connection` is a client (feature `redis-rs`), and so is `Cluster` (feature `cluster`). To use
+/// another client crate, implement this trait. Connect again after a refusal too, and not only after an error of
 /// the network, or an outage lasts until the process ends.
 ///
 /// ```

@@ -67,7 +67,8 @@
 //!
 //! # Clusters, threads, TLS
 //!
-//! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily`.
+//! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily` (feature
+//!   `cluster`).
 //! - Threads without an async runtime: `Runtime::block_on` of tokio, as in `examples/blocking.rs`.
 //! - TLS: URLs that begin with `rediss://` (feature `tls`).
 //! - Another client crate than `redis`: implement [`client::Client`], and turn off the default

@@ -3,6 +3,7 @@
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
 mod ask;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod compositions;
 mod faults;
