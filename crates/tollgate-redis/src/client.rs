@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use crate::script::Script;
 
+#[cfg(feature = "redis-rs")]
+mod adapter;
 #[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(feature = "redis-rs")]
@@ -22,6 +24,8 @@ mod tls;
 #[cfg(feature = "redis-rs")]
 mod wire;
 
+#[cfg(feature = "redis-rs")]
+pub use adapter::Adapter;
 #[cfg(feature = "cluster")]
 pub use cluster::{Cluster, connect_to_cluster_lazily};
 #[cfg(feature = "redis-rs")]
@@ -133,9 +137,9 @@ impl Command<'_> {
 
 /// A connection that can send commands to a server.
 ///
-/// `Connection` is a client (feature `redis-rs`), and so is `Cluster` (feature `cluster`). To use
-/// another client crate, implement this trait. Connect again after a refusal too, and not only after an error of
-/// the network, or an outage lasts until the process ends.
+/// `Connection` and `Adapter` are clients (feature `redis-rs`), and so is `Cluster` (feature
+/// `cluster`). To use another client crate, implement this trait. Connect again after a refusal
+/// too, and not only after an error of the network, or an outage lasts until the process ends.
 ///
 /// ```
 /// use tollgate_redis::client::{Client, ClientError, Command, Reply};

@@ -69,6 +69,7 @@
 //!
 //! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily` (feature
 //!   `cluster`).
+//! - Connections of the crate `redis`, and pools of them: `client::Adapter`.
 //! - Threads without an async runtime: `Runtime::block_on` of tokio, as in `examples/blocking.rs`.
 //! - TLS: URLs that begin with `rediss://` (feature `tls`).
 //! - Another client crate than `redis`: implement [`client::Client`], and turn off the default

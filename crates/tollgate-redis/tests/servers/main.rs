@@ -2,6 +2,7 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+mod adapters;
 mod ask;
 #[cfg(feature = "cluster")]
 mod cluster;
