@@ -88,45 +88,28 @@
 //!
 //! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.
 
-mod all;
-mod bounds;
-mod call;
 pub mod client;
-mod decision;
-mod fallback;
-mod fallback_error;
-mod guard;
 mod key;
-mod keys_error;
-mod kind;
 mod limit;
-mod limit_error;
-mod limit_text;
 mod limiter;
 mod outage;
-mod packed;
-mod rate;
-mod report;
 mod script;
 mod server;
-mod stats;
-mod user_hash;
-mod verbs;
 
-pub use all::{AllError, RedisAll};
-pub use decision::{Denial, Grant};
-pub use fallback::Fallback;
-pub use fallback_error::FallbackError;
-pub use guard::{EnterError, RedisGuard};
 pub use key::Keys;
-pub use keys_error::KeysError;
+pub use key::error::KeysError;
 pub use limit::Limit;
-pub use limit_error::LimitError;
-pub use limit_text::ParseLimitError;
+pub use limit::error::LimitError;
+pub use limit::fallback_error::FallbackError;
+pub use limit::text::ParseLimitError;
+pub use limiter::all::{AllError, RedisAll};
+pub use limiter::decision::{Denial, Grant};
+pub use limiter::guard::{EnterError, RedisGuard};
 pub use limiter::{RedisKey, RedisLimiter};
+pub use outage::fallback::Fallback;
+pub use outage::stats::{Decider, Stats};
 pub use outage::{OutageEvent, Unavailable};
 pub use server::Server;
-pub use stats::{Decider, Stats};
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

@@ -7,9 +7,9 @@ use tollgate::Granted;
 use tollgate::outcome::Charged;
 
 use super::{Taken, tick, wait};
-use crate::bounds::SPAN;
-use crate::packed::{BadReply, Packed, pack};
-use crate::rate::Ticks;
+use crate::limit::bounds::SPAN;
+use crate::limit::rate::Ticks;
+use crate::script::packed::{BadReply, Packed, pack};
 
 /// The most permits within a period. Each has an entry on the server, which decides no other call
 /// while it writes them: `benches/largest.rs` measures how long.

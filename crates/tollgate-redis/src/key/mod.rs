@@ -15,8 +15,11 @@
 //! So the first `{` and the first `}` are the tag's, and the fields can be told apart. The
 //! namespace ends at the first `{`, and a written part is not empty and has no separator.
 
-use crate::keys_error::{KeysError, MAX_NAME, MIN_SECRET};
-use crate::user_hash::UserHash;
+pub(crate) mod error;
+mod user_hash;
+
+use crate::key::error::{KeysError, MAX_NAME, MIN_SECRET};
+use crate::key::user_hash::UserHash;
 
 /// The greatest length of a part as it is written. A longer one is hashed.
 const MAX_PART: usize = 128;

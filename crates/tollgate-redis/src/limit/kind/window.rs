@@ -7,9 +7,9 @@ use tollgate::Granted;
 use tollgate::outcome::Charged;
 
 use super::{Taken, tick, wait};
-use crate::bounds::SPAN;
-use crate::packed::{BadReply, Packed, pack};
-use crate::rate::{ORIGIN, Ticks};
+use crate::limit::bounds::SPAN;
+use crate::limit::rate::{ORIGIN, Ticks};
+use crate::script::packed::{BadReply, Packed, pack};
 
 /// The largest count that a script stores.
 pub(crate) const MOST_COUNTED: u64 = (1 << 52) - 1;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tollgate::Denied;
 use tollgate::outcome::Settled;
 
-use crate::call::{self, Call, Part};
 use crate::client::{Client, Reply};
-use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
+use crate::limiter::decision::{Denial, Grant};
 use crate::outage::{Decider, Outage, Unavailable};
-use crate::packed::BadReply;
+use crate::script::packed::BadReply;
+use crate::server::call::{self, Call, Part};
 
 /// Limits that are decided in one call.
 pub(super) struct Group<'a, C> {

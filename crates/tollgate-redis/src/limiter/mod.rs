@@ -1,19 +1,24 @@
 //! [`RedisLimiter`], a limit for each key that a server decides, and [`RedisKey`], one of its keys.
 
+pub(crate) mod all;
+pub(crate) mod decision;
+pub(crate) mod guard;
+mod verbs;
+
 use std::fmt;
 use std::sync::Arc;
 
 use tollgate::Denied;
 
-use crate::call::Part;
-use crate::decision::{Denial, Grant};
-use crate::fallback::{Deputy, Fallback};
 use crate::key::Keys;
-use crate::kind::Mark;
 use crate::limit::Limit;
-use crate::limit_error::LimitError;
+use crate::limit::error::LimitError;
+use crate::limit::kind::Mark;
+use crate::limiter::decision::{Denial, Grant};
+use crate::outage::fallback::{Deputy, Fallback};
 use crate::outage::{Decider, Outage};
 use crate::server::Server;
+use crate::server::call::Part;
 
 /// A limit for each key that holds over all processes that use the same server.
 ///

@@ -9,9 +9,9 @@ use tollgate::{
     AnyAlgorithm, Denied, FixedWindow, Granted, Keyed, Quota, SlidingWindow, Tick, TokenBucket,
 };
 
-use crate::fallback_error::FallbackError;
-use crate::kind::{Kind, Shape, Window};
 use crate::limit::Limit;
+use crate::limit::fallback_error::FallbackError;
+use crate::limit::kind::{Kind, Shape, Window};
 use crate::outage::{Decider, Outage};
 
 /// What a limit decides while the server does not answer.
@@ -331,5 +331,5 @@ impl GrantedIn {
 }
 
 #[cfg(test)]
-#[path = "../tests/fallback/mod.rs"]
+#[path = "../../tests/fallback/mod.rs"]
 mod tests;

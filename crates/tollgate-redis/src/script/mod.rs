@@ -6,7 +6,9 @@
 //! take.lua, look.lua, change.lua, ...      a verb for keys of any kinds
 //! ```
 //!
-//! A new kind is a file with these functions, a module in `kind`, and a variant of [`Kinds`].
+//! A new kind is a file with these functions, a module in `limit::kind`, and a variant of [`Kinds`].
+
+pub(crate) mod packed;
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -60,7 +62,10 @@ macro_rules! script {
 
 macro_rules! clock {
     () => {
-        concat!(include_str!("lua/time.lua"), include_str!("lua/span.lua"))
+        concat!(
+            include_str!("../lua/time.lua"),
+            include_str!("../lua/span.lua")
+        )
     };
 }
 
@@ -68,12 +73,12 @@ macro_rules! bucket {
     () => {
         concat!(
             "local function life_of(next)\n",
-            include_str!("lua/bucket_life.lua"),
+            include_str!("../lua/bucket_life.lua"),
             "return life\nend\n",
-            include_str!("lua/bucket.lua"),
+            include_str!("../lua/bucket.lua"),
             "function bucket.see(key, arg)\n",
-            include_str!("lua/bucket_read.lua"),
-            include_str!("lua/bucket_seen.lua"),
+            include_str!("../lua/bucket_read.lua"),
+            include_str!("../lua/bucket_seen.lua"),
         )
     };
 }
@@ -85,19 +90,19 @@ macro_rules! kinds {
     };
     (Window) => {
         concat!(
-            include_str!("lua/window.lua"),
+            include_str!("../lua/window.lua"),
             "local kinds = { [87] = window }\n"
         )
     };
     (Log) => {
         concat!(
-            include_str!("lua/log.lua"),
+            include_str!("../lua/log.lua"),
             "local kinds = { [76] = log }\n"
         )
     };
     (Slots) => {
         concat!(
-            include_str!("lua/slots.lua"),
+            include_str!("../lua/slots.lua"),
             "local kinds = { [67] = slots }\n"
         )
     };
@@ -107,11 +112,11 @@ macro_rules! kinds {
             "local kinds = {}\ndo\n",
             bucket!(),
             "kinds[66] = bucket\nend\ndo\n",
-            include_str!("lua/window.lua"),
+            include_str!("../lua/window.lua"),
             "kinds[87] = window\nend\ndo\n",
-            include_str!("lua/log.lua"),
+            include_str!("../lua/log.lua"),
             "kinds[76] = log\nend\ndo\n",
-            include_str!("lua/slots.lua"),
+            include_str!("../lua/slots.lua"),
             "kinds[67] = slots\nend\n",
         )
     };
@@ -135,7 +140,7 @@ macro_rules! change {
             "local verb = '",
             $verb,
             "'\n",
-            include_str!("lua/change.lua")
+            include_str!("../lua/change.lua")
         )
     };
 }
@@ -143,12 +148,12 @@ macro_rules! change {
 /// Returns the script for keys of these kinds.
 pub(crate) fn script(verb: Verb, kinds: Kinds) -> &'static Script {
     match verb {
-        Verb::Take => of_each_kind!(kinds; include_str!("lua/take.lua")),
-        Verb::Look => of_each_kind!(kinds; include_str!("lua/look.lua")),
+        Verb::Take => of_each_kind!(kinds; include_str!("../lua/take.lua")),
+        Verb::Look => of_each_kind!(kinds; include_str!("../lua/look.lua")),
         Verb::Give => of_each_kind!(kinds; change!("give")),
         Verb::Charge => of_each_kind!(kinds; change!("charge")),
         Verb::Ban => of_each_kind!(kinds; change!("ban")),
-        Verb::Reset => of_each_kind!(kinds; include_str!("lua/reset.lua")),
+        Verb::Reset => of_each_kind!(kinds; include_str!("../lua/reset.lua")),
     }
 }
 
@@ -157,9 +162,9 @@ pub(crate) fn take_one_bucket() -> &'static Script {
     script!(
         clock!(),
         "local key, arg = KEYS[1], ARGV[1]\n",
-        include_str!("lua/bucket_read.lua"),
-        include_str!("lua/bucket_life.lua"),
-        include_str!("lua/bucket_one.lua")
+        include_str!("../lua/bucket_read.lua"),
+        include_str!("../lua/bucket_life.lua"),
+        include_str!("../lua/bucket_one.lua")
     )
 }
 
@@ -169,13 +174,13 @@ pub(crate) fn take_buckets() -> &'static Script {
         clock!(),
         "local values, lives, is_denied = {}, {}, false\n",
         "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
-        include_str!("lua/bucket_read.lua"),
-        include_str!("lua/bucket_life.lua"),
-        include_str!("lua/bucket_all.lua"),
+        include_str!("../lua/bucket_read.lua"),
+        include_str!("../lua/bucket_life.lua"),
+        include_str!("../lua/bucket_all.lua"),
         "local reply = { 0, now }\n",
         "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
-        include_str!("lua/bucket_read.lua"),
-        include_str!("lua/bucket_denied.lua")
+        include_str!("../lua/bucket_read.lua"),
+        include_str!("../lua/bucket_denied.lua")
     )
 }
 
@@ -229,7 +234,7 @@ pub(crate) fn all() -> Vec<&'static Script> {
 impl Script {
     /// Returns the same text, but with a clock that reads the last argument.
     pub(crate) fn controlled(&self) -> String {
-        let clock = include_str!("lua/time.lua");
+        let clock = include_str!("../lua/time.lua");
         self.text
             .replacen(clock, "local now = tonumber(ARGV[#ARGV])\n", 1)
     }

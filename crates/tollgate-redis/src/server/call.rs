@@ -8,10 +8,10 @@ use std::time::Duration;
 use tollgate::Denied;
 use tollgate::outcome::Charged;
 
-use crate::bounds::SPAN;
 use crate::client::Reply;
-use crate::kind::{Kind, Mark, Seen, Taken};
-use crate::packed::{BadReply, Packed};
+use crate::limit::bounds::SPAN;
+use crate::limit::kind::{Kind, Mark, Seen, Taken};
+use crate::script::packed::{BadReply, Packed};
 use crate::script::{self, Kinds, Script, Verb};
 
 /// What a client sends: a script, its keys and its arguments.

@@ -9,11 +9,11 @@ use std::mem;
 use tollgate::Denied;
 use tollgate::outcome::Settled;
 
-use crate::call;
 use crate::client::Client;
-use crate::decision::{Denial, Grant};
 use crate::limiter::RedisKey;
+use crate::limiter::decision::{Denial, Grant};
 use crate::outage::Unavailable;
+use crate::server::call;
 use group::{Group, by_server, in_order};
 
 pub(crate) use group::{check, take, take_without};

@@ -1,5 +1,7 @@
 //! A server as limits use it: a client, a budget for each decision, and a breaker.
 
+pub(crate) mod call;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -9,11 +11,11 @@ use std::time::Duration;
 use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
-use crate::call::Call;
 use crate::client::{self, Client, Reply, Waiting};
+use crate::outage::report;
 use crate::outage::{Breaker, Decider, Others, Outage, OutageEvent, Pass, Stats, Unavailable};
-use crate::packed::BadReply;
-use crate::report;
+use crate::script::packed::BadReply;
+use crate::server::call::Call;
 
 /// A server that decides limits, shared by all limits on it.
 ///

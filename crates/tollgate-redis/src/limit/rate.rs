@@ -7,8 +7,8 @@ use std::fmt;
 
 use tollgate::Quota;
 
-use crate::bounds::{MAX_BURST, MAX_N, MAX_SPAN, SPAN};
-use crate::limit_error::LimitError;
+use crate::limit::bounds::{MAX_BURST, MAX_N, MAX_SPAN, SPAN};
+use crate::limit::error::LimitError;
 
 /// The microseconds from 1970 to 2026, from which ticks count.
 pub(crate) const ORIGIN: u64 = 1_767_225_600_000_000;

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::bounds::{MAX_BURST, MAX_N, MAX_SPAN};
-use crate::fallback_error::FallbackError;
+use crate::limit::bounds::{MAX_BURST, MAX_N, MAX_SPAN};
+use crate::limit::fallback_error::FallbackError;
 
 /// The reason why a limit can't be decided by a server. Each variant is about one field.
 ///

@@ -10,14 +10,18 @@
 //!        a probe succeeds
 //! ```
 
+pub(crate) mod fallback;
+pub(crate) mod report;
+pub(crate) mod stats;
+
 use std::fmt;
 use std::mem;
 use std::time::Duration;
 
 use crate::client::ClientError;
-use crate::report::Lasting;
+use crate::outage::report::Lasting;
 
-pub(crate) use crate::stats::{Decider, Stats};
+pub(crate) use stats::{Decider, Stats};
 
 /// The reason why the server did not do what it was asked to do.
 ///
@@ -425,5 +429,5 @@ impl Breaker {
 }
 
 #[cfg(test)]
-#[path = "../tests/outage/mod.rs"]
+#[path = "../../tests/outage/mod.rs"]
 mod tests;

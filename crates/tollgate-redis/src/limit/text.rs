@@ -7,9 +7,9 @@ use std::str::FromStr;
 use tollgate::Quota;
 use tollgate::error::ParseQuotaError;
 
-use crate::kind::{Bucket, Kind, Shape, Slots, Window};
 use crate::limit::Limit;
-use crate::limit_error::LimitError;
+use crate::limit::error::LimitError;
+use crate::limit::kind::{Bucket, Kind, Shape, Slots, Window};
 
 const NAMES: &str = "`token-bucket`, `gcra`, `leaky-meter`, `leaky-queue`, `fixed-window`, \
                      `sliding-window`, `sliding-log` and `concurrency`";

@@ -5,15 +5,15 @@ use std::time::Duration;
 use tollgate::Denied;
 use tollgate::outcome::{Charged, Settled};
 
-use crate::all;
-use crate::call::{self, Call, Part};
 use crate::client::Client;
-use crate::decision::{Denial, Grant};
-use crate::kind::{Kind, Mark, Seen};
+use crate::limit::kind::{Kind, Mark, Seen};
 use crate::limiter::RedisKey;
+use crate::limiter::all;
+use crate::limiter::decision::{Denial, Grant};
 use crate::outage::{Decider, Outage, Unavailable};
-use crate::packed::BadReply;
+use crate::script::packed::BadReply;
 use crate::server::Server;
+use crate::server::call::{self, Call, Part};
 
 impl<C: Client> RedisKey<'_, C> {
     /// Takes one permit, if it is available.

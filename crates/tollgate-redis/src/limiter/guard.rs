@@ -26,16 +26,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::call::Part;
 use crate::client::{Client, ClientError};
-use crate::decision::{Denial, Grant};
-use crate::fallback::Deputy;
-use crate::kind::{Kind, Mark, Slots};
 use crate::limit::Limit;
+use crate::limit::kind::{Kind, Mark, Slots};
 use crate::limiter::RedisKey;
+use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::verbs;
+use crate::outage::fallback::Deputy;
 use crate::outage::{Decider, Unavailable};
 use crate::server::Server;
-use crate::verbs;
+use crate::server::call::Part;
 
 /// Slots of a [limit on concurrency](Limit::concurrency), from [`RedisKey::try_enter`]. Dropping
 /// the guard leaves them.
@@ -398,5 +398,5 @@ impl From<Denial> for EnterError {
 }
 
 #[cfg(test)]
-#[path = "../tests/guard/mod.rs"]
+#[path = "../../tests/guard/mod.rs"]
 mod tests;

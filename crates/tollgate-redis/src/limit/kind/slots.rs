@@ -10,9 +10,9 @@ use tollgate::Granted;
 use tollgate::outcome::Charged;
 
 use super::{Taken, tick, wait};
-use crate::bounds::SPAN;
-use crate::packed::{BadReply, MOST, Packed, pack};
-use crate::rate::Ticks;
+use crate::limit::bounds::SPAN;
+use crate::limit::rate::Ticks;
+use crate::script::packed::{BadReply, MOST, Packed, pack};
 
 /// The most slots. Each holder has an entry on the server, which decides no other call while it
 /// writes them: `benches/largest.rs` measures how long.

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tollgate::outcome::Charged;
 use tollgate::{Denied, Granted, Tick};
 
-use crate::bounds::SPAN;
-use crate::packed::{BadReply, Packed, pack};
-use crate::rate::Ticks;
+use crate::limit::bounds::SPAN;
+use crate::limit::rate::Ticks;
 use crate::script::Kinds;
+use crate::script::packed::{BadReply, Packed, pack};
 
 pub(crate) use bucket::Bucket;
 pub(crate) use log::{Log, MOST_LOGGED};

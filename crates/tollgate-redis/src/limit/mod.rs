@@ -1,14 +1,23 @@
 //! [`Limit`]: what a server counts.
 
+pub(crate) mod bounds;
+pub(crate) mod error;
+pub(crate) mod fallback_error;
+pub(crate) mod kind;
+pub(crate) mod rate;
+pub(crate) mod text;
+
 use std::fmt;
 use std::time::Duration;
 
 use tollgate::Quota;
 
-use crate::bounds::MAX_SPAN;
-use crate::kind::{Bucket, Kind, Log, MOST_COUNTED, MOST_LOGGED, MOST_SLOTS, Shape, Slots, Window};
-use crate::limit_error::LimitError;
-use crate::rate::Rate;
+use crate::limit::bounds::MAX_SPAN;
+use crate::limit::error::LimitError;
+use crate::limit::kind::{
+    Bucket, Kind, Log, MOST_COUNTED, MOST_LOGGED, MOST_SLOTS, Shape, Slots, Window,
+};
+use crate::limit::rate::Rate;
 
 /// What a server counts for each key: an algorithm with its numbers.
 ///

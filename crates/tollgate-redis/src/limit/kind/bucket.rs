@@ -10,9 +10,9 @@ use tollgate::Granted;
 use tollgate::outcome::Charged;
 
 use super::{Mark, Taken, tick, wait};
-use crate::bounds::SPAN;
-use crate::packed::{BadReply, Packed, pack};
-use crate::rate::{Rate, Ticks};
+use crate::limit::bounds::SPAN;
+use crate::limit::rate::{Rate, Ticks};
+use crate::script::packed::{BadReply, Packed, pack};
 
 /// A tick that is later than all that a script stores.
 const ALWAYS: Ticks = Ticks {

@@ -5,9 +5,9 @@ use std::fmt;
 
 use tollgate::{Denied, Granted};
 
-use crate::fallback::Episode;
-use crate::kind::{Mark, Taken};
+use crate::limit::kind::{Mark, Taken};
 use crate::outage::Decider;
+use crate::outage::fallback::Episode;
 
 /// A granted request.
 ///
