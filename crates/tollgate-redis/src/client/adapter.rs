@@ -28,7 +28,8 @@ use super::{Client, ClientError, Command, Reply};
 /// ```
 ///
 /// The connection must not send a command again whose answer is lost: a grant would be taken twice,
-/// or given back twice. So a cluster's connection needs `retries(0)`. A `ConnectionManager` never
+/// or given back twice. So a cluster's connection needs `retries(0)`. Then the limits of a slot
+/// that has moved fall back until the connection knows where it is. A `ConnectionManager` never
 /// sends a command again.
 ///
 /// # Pools

@@ -6,7 +6,8 @@
 //! take.lua, look.lua, change.lua, ...      a verb for keys of any kinds
 //! ```
 //!
-//! A new kind is a file with these functions, a module in `limit::kind`, and a variant of [`Kinds`].
+//! A new kind is a file with these functions, a module in `limit::kind`, and a variant of
+//! [`Kinds`].
 
 pub(crate) mod packed;
 
