@@ -37,7 +37,7 @@ CONSTANTS = {
     "src/quota/mod.rs": ["MIN_HORIZON_NS", "MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
     "crates/tollgate-redis/src/lua/span.lua": ["SPAN"],
     "crates/tollgate-redis/src/lua/window.lua": ["LIMB", "MOST"],
-    "crates/tollgate-redis/src/rate.rs": ["MAX_N"],
+    "crates/tollgate-redis/src/limit/bounds.rs": ["MAX_N"],
 }
 
 

@@ -74,6 +74,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod address;
 #[cfg(feature = "wide")]
 mod adjustable;
 pub mod algorithm;

@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 25] = [
+const LEVELS: [(&str, u8); 26] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
     ("metrics", 0),
+    ("address", 0),
     ("algorithm", 1),
     ("outcome", 1),
     ("store", 1),

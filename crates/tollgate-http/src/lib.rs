@@ -6,7 +6,7 @@
 //! | say what a limit answered | [`LimitState`], and `LimitStates` for a policy (feature `policy`) |
 //! | say why a request is refused | [`Refusal`], [`Cause`] |
 //! | read what a server says of its limits | the crate `tollgate-client` |
-//! | find the client's address | [`ClientAddress`], [`AddressPrefix`], [`proxy`] |
+//! | find the client's address | [`ClientAddress`], [`AddressPrefix`] |
 //! | supply a request's facts | [`RequestFacts`], [`PathForm`] |
 
 mod address;
@@ -15,7 +15,6 @@ mod answers;
 mod decided;
 mod facts;
 mod limit_state;
-pub mod proxy;
 mod refusal;
 
 pub use address::{AddressError, AddressPrefix, ClientAddress};

@@ -5,6 +5,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::num::IntErrorKind;
 
+use tollgate::address::canonical;
+
 use crate::values::Values;
 
 /// The facts of a request, which a policy reads. The required method [`fact`](Self::fact) returns a
@@ -107,13 +109,12 @@ impl Value<'_> {
     pub fn as_text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
-            Self::Address(address) => Cow::Owned(address.to_canonical().to_string()),
+            Self::Address(address) => Cow::Owned(canonical(*address).to_string()),
             Self::Number(number) => Cow::Owned(number.to_string()),
         }
     }
 
-    /// Returns the value as an address, if it is one. `::ffff:10.0.0.7` is `10.0.0.7`, and a port
-    /// is left out.
+    /// Returns the value as a [`canonical`] address, if it is an address. A port is left out.
     #[must_use]
     pub fn as_address(&self) -> Option<IpAddr> {
         match self {
@@ -121,9 +122,9 @@ impl Value<'_> {
                 let text = text.trim();
                 let address = text.parse::<IpAddr>();
                 let address = address.or_else(|_| text.parse().map(|it: SocketAddr| it.ip()));
-                address.ok().map(|address| address.to_canonical())
+                address.ok().map(canonical)
             }
-            Self::Address(address) => Some(address.to_canonical()),
+            Self::Address(address) => Some(canonical(*address)),
             Self::Number(_) => None,
         }
     }

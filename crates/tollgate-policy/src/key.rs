@@ -3,9 +3,10 @@
 //! Each part of a key has a tag, its bytes, and, if there are several parts, its length. The length
 //! comes last, so a key is read from its end, and different keys have different bytes.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use smallvec::SmallVec;
+use tollgate::address::canonical;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Networks, Repeated, Rule};
@@ -94,11 +95,11 @@ impl KeySpec {
 
     fn push_value(&self, fact: &FactName, value: Option<Value<'_>>, bytes: &mut Bytes) {
         let address = match (&value, fact.kind()) {
-            (Some(Value::Address(address)), _) => Some(address.to_canonical()),
+            (Some(Value::Address(address)), _) => Some(canonical(*address)),
             (Some(value), FactKind::ClientIp) => value.as_address(),
             _ => None,
         };
-        match (address.map(untranslated), value) {
+        match (address, value) {
             (Some(IpAddr::V4(address)), _) => {
                 let kept = mask(32, self.v4) as u32;
                 bytes.push(V4);
@@ -136,18 +137,6 @@ pub(crate) fn of_values(
         Repeated::Last => known.next_back().filter(|_| !several.more),
     };
     value.map_or(Err(NoKey::Ambiguous), |value| Ok(Some(value)))
-}
-
-/// Returns the address of version 4 that a translator has put into `64:ff9b::/96` (RFC 6052). If
-/// these addresses were cut to 64 bits, all clients behind it were one key.
-pub(crate) const fn untranslated(address: IpAddr) -> IpAddr {
-    const TRANSLATED: u128 = 0x0064_ff9b_0000_0000_0000_0000;
-    match address {
-        IpAddr::V6(six) if six.to_bits() >> 32 == TRANSLATED => {
-            IpAddr::V4(Ipv4Addr::from_bits(six.to_bits() as u32))
-        }
-        address => address,
-    }
 }
 
 fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {

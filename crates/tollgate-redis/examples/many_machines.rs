@@ -5,12 +5,13 @@
 //! It starts `redis-server`, or the program that the variable TOLLGATE_REDIS_SERVER names, without
 //! a container and without a file of data.
 
+mod private_server;
+
 use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use private_server::PrivateServer;
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, Server};
@@ -91,75 +92,5 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn until_decided(machine: &Machine) {
     while machine.requests.key("nobody").available().await.is_err() {
         tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// A server on a socket in a folder of its own.
-struct PrivateServer {
-    program: String,
-    folder: PathBuf,
-    child: Option<Child>,
-}
-
-impl PrivateServer {
-    fn start() -> Result<Option<Self>, Box<dyn Error>> {
-        let program = std::env::var("TOLLGATE_REDIS_SERVER");
-        let program = program.unwrap_or_else(|_| "redis-server".into());
-        let mut version = Command::new(&program);
-        if version
-            .arg("--version")
-            .stdout(Stdio::null())
-            .status()
-            .is_err()
-        {
-            return Ok(None);
-        }
-        let folder = std::env::temp_dir().join(format!("tollgate-example-{}", std::process::id()));
-        std::fs::create_dir_all(&folder)?;
-        let mut server = Self {
-            program,
-            folder,
-            child: None,
-        };
-        server.run()?;
-        Ok(Some(server))
-    }
-
-    fn run(&mut self) -> Result<(), Box<dyn Error>> {
-        let mut command = Command::new(&self.program);
-        command.args([
-            "--port",
-            "0",
-            "--save",
-            "",
-            "--unixsocket",
-            "socket",
-            "--dir",
-        ]);
-        command.arg(&self.folder).current_dir(&self.folder);
-        self.child = Some(command.stdout(Stdio::null()).spawn()?);
-        Ok(())
-    }
-
-    fn url(&self) -> String {
-        format!(
-            "unix://{}",
-            Path::new(&self.folder).join("socket").display()
-        )
-    }
-
-    fn kill(&mut self) -> Result<(), Box<dyn Error>> {
-        if let Some(mut child) = self.child.take() {
-            child.kill()?;
-            child.wait()?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for PrivateServer {
-    fn drop(&mut self) {
-        let _ = self.kill();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -46,7 +46,6 @@
 //! | [`Limit::concurrency`] | at most `n` at a time, in slots with leases, which a [`RedisGuard`] renews |
 //!
 //! [`RedisAll`] takes from several limits, all or nothing: those of one user in one call.
-//! [`RedisAll::with_local`] asks limits of this process first.
 //!
 //! # When the server does not answer
 //!
@@ -68,8 +67,10 @@
 //!
 //! # Clusters, threads, TLS
 //!
-//! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily`.
-//! - Threads without an async runtime: `Blocking` (feature `blocking`).
+//! - A cluster: `client::connect_to_cluster_lazily` in place of `client::connect_lazily` (feature
+//!   `cluster`).
+//! - Connections of the crate `redis`, and pools of them: `client::Adapter`.
+//! - Threads without an async runtime: `Runtime::block_on` of tokio, as in `examples/blocking.rs`.
 //! - TLS: URLs that begin with `rediss://` (feature `tls`).
 //! - Another client crate than `redis`: implement [`client::Client`], and turn off the default
 //!   feature `redis-rs`.
@@ -87,50 +88,28 @@
 //!
 //! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.
 
-mod all;
-#[cfg(feature = "blocking")]
-mod blocking;
-mod call;
 pub mod client;
-mod decision;
-mod fallback;
-mod fallback_error;
-mod guard;
 mod key;
-mod keys_error;
-mod kind;
 mod limit;
-mod limit_error;
-mod limit_text;
 mod limiter;
-mod local;
 mod outage;
-mod packed;
-mod rate;
-mod report;
 mod script;
 mod server;
-mod stats;
-mod user_hash;
-mod verbs;
 
-pub use all::{AllError, RedisAll};
-#[cfg(feature = "blocking")]
-pub use blocking::Blocking;
-pub use decision::{Denial, Grant};
-pub use fallback::Fallback;
-pub use fallback_error::FallbackError;
-pub use guard::{EnterError, RedisGuard};
 pub use key::Keys;
-pub use keys_error::KeysError;
+pub use key::error::KeysError;
 pub use limit::Limit;
-pub use limit_error::LimitError;
-pub use limit_text::ParseLimitError;
+pub use limit::error::LimitError;
+pub use limit::fallback_error::FallbackError;
+pub use limit::text::ParseLimitError;
+pub use limiter::all::{AllError, RedisAll};
+pub use limiter::decision::{Denial, Grant};
+pub use limiter::guard::{EnterError, RedisGuard};
 pub use limiter::{RedisKey, RedisLimiter};
-pub use local::{WithLocal, WithLocalDenial, WithLocalGrant};
+pub use outage::fallback::Fallback;
+pub use outage::stats::{Decider, Stats};
 pub use outage::{OutageEvent, Unavailable};
 pub use server::Server;
-pub use stats::{Decider, Stats};
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

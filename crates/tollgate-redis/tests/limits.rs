@@ -191,11 +191,8 @@ fn everything_public_is_send_and_sync_and_debug() {
     )>();
     is_shared::<(Command<'_>, Reply, ClientError)>();
     #[cfg(feature = "redis-rs")]
-    is_shared::<(
-        tollgate_redis::client::Connection,
-        tollgate_redis::client::Cluster,
-    )>();
-    #[cfg(feature = "blocking")]
-    is_shared::<tollgate_redis::Blocking>();
+    is_shared::<tollgate_redis::client::Connection>();
+    #[cfg(feature = "cluster")]
+    is_shared::<tollgate_redis::client::Cluster>();
     let _futures = futures_are_sent::<NoServer>;
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use http::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
+use tollgate::address::canonical;
 
-use super::canonical;
 use super::entries::{self, Entries};
 use super::error::AddressError;
 use super::networks::{self, Networks};
 use super::{forwarded, node};
-use crate::proxy::ProxyHeader;
 
 /// At most this many entries of a header are looked at.
 const MAX_ENTRIES: usize = 64;
@@ -58,7 +57,8 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 ///   writes this are one client.
 /// - At most 64 entries are looked at, and each has at most 1024 bytes. So a long header costs no
 ///   more than a short one. Nothing is allocated.
-/// - `::ffff:192.0.2.7` is `192.0.2.7`, as a peer, in an entry and in a network.
+/// - `::ffff:192.0.2.7` and `64:ff9b::192.0.2.7` are `192.0.2.7`, as a peer, in an entry and in a
+///   network: see [`canonical`].
 ///
 /// # Settings for proxies
 ///
@@ -69,18 +69,26 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// | nothing | – | the default |
 /// | nginx | `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;` | `trust`, `x_forwarded_for` |
 /// | nginx | `proxy_set_header X-Real-IP $remote_addr;` | `trust`, `x_real_ip` |
-/// | nginx, TCP only | `proxy_protocol v2;`; in versions that have only `on`, it is version 1 | [`proxy`](crate::proxy), `trust` |
+/// | nginx, TCP only | `proxy_protocol v2;` or `on` | [the PROXY protocol](#the-proxy-protocol) |
 /// | HAProxy | `option forwardfor`, without `if-none` | `trust`, `x_forwarded_for` |
 /// | HAProxy | `option forwarded` | `trust`, `forwarded` |
-/// | HAProxy, TCP mode | `send-proxy-v2` at the server | [`proxy`](crate::proxy), `trust` |
+/// | HAProxy, TCP mode | `send-proxy-v2` at the server | [the PROXY protocol](#the-proxy-protocol) |
 /// | Envoy | `use_remote_address: true` | `trust`, `x_forwarded_for` |
 /// | AWS application load balancer | mode `append`, the default | `trust` its subnets, `x_forwarded_for` |
-/// | AWS network load balancer | `proxy_protocol_v2.enabled` | [`proxy`](crate::proxy), `trust` its subnets |
+/// | AWS network load balancer | `proxy_protocol_v2.enabled` | [the PROXY protocol](#the-proxy-protocol) |
 /// | Google's external application load balancer | none; it appends the client and itself | `trusted_hops(2)`, `x_forwarded_for` |
 /// | Cloudflare | none | `trust` its published networks, `header` with `cf-connecting-ip` |
 /// | a proxy over a Unix socket | as above | pass `127.0.0.1` as the peer, and trust it |
 ///
 /// With several proxies in a row, trust the networks of all of them.
+///
+/// # The PROXY protocol
+///
+/// A proxy that forwards connections sends a header of this protocol before the first byte. The
+/// accept loop reads it if the peer is [trusted](Self::trusts), and the address in it is then the
+/// peer of each request. The example `proxy_protocol` of the crate `tollgate-tower` does so with
+/// the crate `ppp`. If you count with [`trusted_hops`](Self::trusted_hops), use two values of this
+/// type: the sender of this header is not among the proxies that write headers of HTTP.
 ///
 /// # What goes wrong
 ///
@@ -259,24 +267,6 @@ impl ClientAddress {
                     _ => peer,
                 }
             }
-        }
-    }
-
-    /// Returns the address that a header of the PROXY protocol says if the peer is trusted, and
-    /// otherwise the peer's.
-    ///
-    /// The result is the peer of each request of the connection. If requests have passed through
-    /// other proxies before, give it to [`of`](Self::of). If you count with
-    /// [`trusted_hops`](Self::trusted_hops), use two values of this type: the sender of this header
-    /// is not among the proxies that write headers of HTTP.
-    ///
-    /// [The module `proxy`](crate::proxy) has an example.
-    #[must_use]
-    pub fn proxied(&self, peer: IpAddr, header: &ProxyHeader) -> IpAddr {
-        let peer = canonical(peer);
-        match header.source() {
-            Some(source) if self.trusts_hop(peer, 0) => source.ip().to_canonical(),
-            _ => peer,
         }
     }
 

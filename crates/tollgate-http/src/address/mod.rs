@@ -1,6 +1,5 @@
 //! The client's address, also behind proxies.
 
-mod canonical;
 mod client;
 mod entries;
 mod error;
@@ -9,7 +8,6 @@ mod networks;
 mod node;
 mod prefix;
 
-pub(crate) use canonical::canonical;
 pub use client::ClientAddress;
 pub use error::AddressError;
 pub use prefix::AddressPrefix;

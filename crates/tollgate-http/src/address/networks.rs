@@ -1,56 +1,36 @@
 //! A set of networks.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use ipnet::IpNet;
+use tollgate::address::canonical_network;
 
 use super::error::{AddressError, Kind};
 
 /// A set of networks. Finding an address takes logarithmic time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Networks {
-    v4: Vec<(Ipv4Addr, Ipv4Addr)>,
-    v6: Vec<(Ipv6Addr, Ipv6Addr)>,
+    /// Sorted, and disjoint.
+    disjoint: Vec<IpNet>,
 }
 
 impl Networks {
-    /// Adds networks. A network of addresses such as `::ffff:10.0.0.0` is one of version 4.
+    /// Adds networks. Those of IPv4 addresses that are written as IPv6 are networks of IPv4.
     pub(super) fn add(&mut self, networks: impl IntoIterator<Item = IpNet>) {
-        for network in networks {
-            let (first, last) = (network.network(), network.broadcast());
-            let canonical = (first.to_canonical(), last.to_canonical());
-            if let (IpAddr::V4(first), IpAddr::V4(last)) = canonical {
-                self.v4.push((first, last));
-            } else if let (IpAddr::V6(first), IpAddr::V6(last)) = (first, last) {
-                self.v6.push((first, last));
-            }
-        }
-        without_inner(&mut self.v4);
-        without_inner(&mut self.v6);
+        self.disjoint.extend(networks.into_iter().map(|network| {
+            let (address, bits) = canonical_network(network.addr(), network.prefix_len());
+            IpNet::new(address, bits).unwrap_or(network)
+        }));
+        self.disjoint = IpNet::aggregate(&self.disjoint);
     }
 
     /// Whether a network contains the address, which is canonical.
     pub(super) fn contains(&self, address: IpAddr) -> bool {
-        match address {
-            IpAddr::V4(address) => contains(&self.v4, address),
-            IpAddr::V6(address) => contains(&self.v6, address),
-        }
+        let begins_before = |network: &IpNet| network.network() <= address;
+        let after = self.disjoint.partition_point(begins_before);
+        let before = after.checked_sub(1).and_then(|at| self.disjoint.get(at));
+        before.is_some_and(|network| network.contains(&address))
     }
-}
-
-/// Sorts networks, and leaves out those that are inside others. Two networks are either disjoint or
-/// one contains the other.
-fn without_inner<T: Copy + Ord>(networks: &mut Vec<(T, T)>) {
-    networks.sort_unstable_by(|(first, last), (other, other_last)| {
-        first.cmp(other).then(other_last.cmp(last))
-    });
-    networks.dedup_by(|(_, inner), (_, outer)| inner <= outer);
-}
-
-fn contains<T: Copy + Ord>(networks: &[(T, T)], address: T) -> bool {
-    let after = networks.partition_point(|(first, _)| *first <= address);
-    let before = after.checked_sub(1).and_then(|at| networks.get(at));
-    before.is_some_and(|(_, last)| address <= *last)
 }
 
 /// Reads an address or a network.

@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str;
 
+use tollgate::address::canonical;
+
 /// Reads an address, with or without a port: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`,
 /// `[2001:db8::1]` or `[2001:db8::1]:443`. Other texts, such as `unknown`, are none.
 pub(super) fn parse(text: &[u8]) -> Option<IpAddr> {
@@ -13,10 +15,10 @@ pub(super) fn parse(text: &[u8]) -> Option<IpAddr> {
             return None;
         }
         let address = address.parse::<Ipv6Addr>().ok()?;
-        return Some(IpAddr::V6(address).to_canonical());
+        return Some(canonical(address.into()));
     }
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(address.to_canonical());
+        return Some(canonical(address));
     }
     let (address, port) = text.rsplit_once(':')?;
     let address = address.parse::<Ipv4Addr>().ok()?;

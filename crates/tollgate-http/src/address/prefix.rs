@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::canonical::canonical;
+use tollgate::address::canonical;
+
 use super::error::{AddressError, Kind};
 
 /// How many bits of an address count, so that all addresses of a client's network are one key.
@@ -31,9 +32,6 @@ pub struct AddressPrefix {
     v4: u8,
     v6: u8,
 }
-
-/// The first 96 bits of `64:ff9b::/96`.
-const TRANSLATED: u128 = 0x0064_ff9b_0000_0000_0000_0000;
 
 impl Default for AddressPrefix {
     fn default() -> Self {
@@ -71,28 +69,20 @@ impl AddressPrefix {
 
     /// Returns the first address of the network that an address is in.
     ///
-    /// An address of version 4 that is written as one of version 6, such as `::ffff:192.0.2.7`, is
-    /// one of version 4. So is one that a translator made, such as `64:ff9b::192.0.2.7` (RFC 6052):
-    /// otherwise all clients behind it were one key.
+    /// An address of version 4 that is written as one of version 6 is one of version 4: see
+    /// [`canonical`].
     #[must_use]
     #[inline]
     pub fn network(self, address: IpAddr) -> IpAddr {
         match canonical(address) {
-            IpAddr::V4(address) => self.network_v4(address.to_bits()),
+            IpAddr::V4(address) => {
+                let host = u32::MAX.checked_shr(self.v4.into()).unwrap_or(0);
+                Ipv4Addr::from_bits(address.to_bits() & !host).into()
+            }
             IpAddr::V6(address) => {
-                let bits = address.to_bits();
-                if bits >> 32 == TRANSLATED {
-                    return self.network_v4(bits as u32);
-                }
                 let host = u128::MAX.checked_shr(self.v6.into()).unwrap_or(0);
-                Ipv6Addr::from_bits(bits & !host).into()
+                Ipv6Addr::from_bits(address.to_bits() & !host).into()
             }
         }
-    }
-
-    #[inline]
-    fn network_v4(self, bits: u32) -> IpAddr {
-        let host = u32::MAX.checked_shr(self.v4.into()).unwrap_or(0);
-        Ipv4Addr::from_bits(bits & !host).into()
     }
 }

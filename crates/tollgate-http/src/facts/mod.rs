@@ -19,8 +19,7 @@ use std::str;
 
 use http::header::{HOST, HeaderMap, HeaderValue};
 use http::{Extensions, Method, Request, Uri, request};
-
-use crate::address::canonical;
+use tollgate::address::canonical;
 
 #[cfg(feature = "policy")]
 pub use answer::AnswerFacts;

@@ -5,7 +5,6 @@ mod forwarded;
 mod hostile;
 mod no_allocation;
 mod prefix;
-mod proxied;
 mod random;
 mod single;
 mod x_forwarded_for;

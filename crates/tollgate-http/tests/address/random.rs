@@ -10,7 +10,7 @@ use crate::{ip, lines, trusting};
 /// An entry of a list, its address, and the same as an element of `Forwarded`.
 type Entry = (&'static str, Option<&'static str>);
 
-const ENTRIES: [Entry; 12] = [
+const ENTRIES: [Entry; 13] = [
     ("10.0.0.1", Some("10.0.0.1")),
     ("10.255.0.2:80", Some("10.255.0.2")),
     ("::ffff:10.0.0.3", Some("10.0.0.3")),
@@ -19,6 +19,7 @@ const ENTRIES: [Entry; 12] = [
     ("2001:db8::6", Some("2001:db8::6")),
     ("[2001:db8::7]:_x", Some("2001:db8::7")),
     ("::ffff:192.0.2.8", Some("192.0.2.8")),
+    ("64:ff9b::192.0.2.9", Some("192.0.2.9")),
     ("unknown", None),
     ("", None),
     ("_x", None),

@@ -116,6 +116,7 @@ fn entries_have_ports_and_brackets_or_not() {
         ("[2001:db8::7]:_port", "2001:db8::7"),
         ("::ffff:192.0.2.7", "192.0.2.7"),
         ("[::ffff:c000:207]:443", "192.0.2.7"),
+        ("64:ff9b::192.0.2.7", "192.0.2.7"),
     ] {
         let found = addresses.of(ip("10.0.0.1"), &lines(NAME, [entry]));
         assert_eq!(found, ip(client), "{entry}");
@@ -123,7 +124,7 @@ fn entries_have_ports_and_brackets_or_not() {
 }
 
 #[test]
-fn a_mapped_address_is_one_of_version_4_everywhere() {
+fn an_address_of_version_4_in_version_6_is_one_of_version_4_everywhere() {
     let addresses = trusting().x_forwarded_for();
     let headers = lines(NAME, ["1.1.1.1, 192.0.2.7, ::ffff:10.0.0.2"]);
     assert_eq!(
@@ -138,10 +139,20 @@ fn a_mapped_address_is_one_of_version_4_everywhere() {
         ClientAddress::peer().of(ip("::ffff:192.0.2.9"), &headers),
         ip("192.0.2.9")
     );
-    for network in ["::ffff:10.0.0.0/104", "::ffff:a00:1", "::ffff:10.0.0.1/128"] {
+    assert_eq!(
+        addresses.of(ip("64:ff9b::192.0.2.9"), &headers),
+        ip("192.0.2.9")
+    );
+    for network in [
+        "::ffff:10.0.0.0/104",
+        "::ffff:a00:1",
+        "::ffff:10.0.0.1/128",
+        "64:ff9b::10.0.0.0/104",
+    ] {
         let addresses = ClientAddress::peer().trust(network).unwrap();
         assert!(addresses.trusts(ip("10.0.0.1")), "{network}");
         assert!(addresses.trusts(ip("::ffff:10.0.0.1")), "{network}");
+        assert!(addresses.trusts(ip("64:ff9b::10.0.0.1")), "{network}");
         assert!(!addresses.trusts(ip("11.0.0.1")), "{network}");
     }
     // All of version 6 is not all of version 4.

@@ -8,7 +8,7 @@ use super::KeyPart;
 use super::display::ShownValues;
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::file::{Applies, Networks, Rule};
-use crate::key::{of_values, untranslated};
+use crate::key::of_values;
 use crate::rule_fact::{can_be_key, part};
 use crate::values::Values;
 use crate::when::{clean_path, lower_host};
@@ -69,7 +69,6 @@ fn shown(fact: &FactName, value: &Value<'_>, networks: &Networks) -> String {
 }
 
 fn network(address: IpAddr, networks: &Networks) -> String {
-    let address = untranslated(address);
     let bits = match address {
         IpAddr::V4(_) => networks.v4.value,
         IpAddr::V6(_) => networks.v6.value,

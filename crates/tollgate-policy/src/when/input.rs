@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use std::net::IpAddr;
 
 use smallvec::SmallVec;
+use tollgate::address::canonical;
 
 use crate::fact::{FactKind, FactName, Facts, Value};
 use crate::values::Kind;
@@ -86,7 +87,7 @@ impl<'v> Input<'v> {
             Value::Text(text) => text,
             Value::Number(number) => return Self::Made(Buffer::of(number)),
             Value::Address(address) => {
-                let address = address.to_canonical();
+                let address = canonical(address);
                 return match name.kind() {
                     FactKind::ClientIp => Self::Address(address),
                     _ => Self::Made(Buffer::of(address)),
@@ -154,7 +155,7 @@ pub(crate) fn with_text<T>(value: &Value<'_>, use_text: impl FnOnce(&str) -> T) 
     match value {
         Value::Text(text) => use_text(text),
         Value::Number(number) => use_text(Buffer::of(number).as_str()),
-        Value::Address(address) => use_text(Buffer::of(address.to_canonical()).as_str()),
+        Value::Address(address) => use_text(Buffer::of(canonical(*address)).as_str()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use tollgate::address::{canonical, canonical_network};
 
 use crate::fact::{FactKind, FactName, Value};
 
@@ -113,19 +114,21 @@ impl Pattern {
         })
     }
 
-    /// Reads an address or a network. `::ffff:10.0.0.7` is `10.0.0.7`.
+    /// Reads an address or a network. An IPv4 address that is written as one of
+    /// IPv6 is one of IPv4: see [`canonical`].
     ///
     /// # Errors
     ///
     /// Returns an error if the text is neither, or if the address has bits beyond the network.
     pub fn network(text: &str) -> Result<Self, PatternError> {
         if let Ok(address) = text.parse::<IpAddr>() {
-            return Ok(Self::Network(address.to_canonical().into()));
+            return Ok(Self::Network(canonical(address).into()));
         }
         let Ok(network) = text.parse::<IpNet>() else {
             return Err(PatternError::new(0, PatternErrorKind::Network));
         };
-        let network = canonical(network);
+        let (address, bits) = canonical_network(network.addr(), network.prefix_len());
+        let network = IpNet::new(address, bits).unwrap_or(network);
         if network.trunc() != network {
             let kind = PatternErrorKind::HostBits(network.trunc());
             return Err(PatternError::new(0, kind));
@@ -208,17 +211,6 @@ impl Pattern {
             }
             _ => false,
         }
-    }
-}
-
-/// A network of IPv4 addresses that is written in version 6 becomes one of version 4.
-fn canonical(network: IpNet) -> IpNet {
-    let bits = network.prefix_len().checked_sub(96);
-    match (network.addr().to_canonical(), bits) {
-        (IpAddr::V4(address), Some(bits)) if matches!(network, IpNet::V6(_)) => {
-            IpNet::new(address.into(), bits).unwrap_or(network)
-        }
-        _ => network,
     }
 }
 

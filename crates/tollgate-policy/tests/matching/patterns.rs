@@ -139,13 +139,13 @@ fn addresses_and_networks() {
     matches(
         "client-ip",
         "10.0.0.7",
-        &["10.0.0.7", "::ffff:10.0.0.7"],
+        &["10.0.0.7", "::ffff:10.0.0.7", "64:ff9b::10.0.0.7"],
         &["10.0.0.8", "", "x"],
     );
     matches(
         "client-ip",
         "10.0.0.0/8",
-        &["10.255.0.1", "::ffff:10.1.1.1"],
+        &["10.255.0.1", "::ffff:10.1.1.1", "64:ff9b::10.1.1.1"],
         &["11.0.0.0", "::10"],
     );
     matches(
@@ -160,6 +160,10 @@ fn addresses_and_networks() {
     );
     assert_eq!(
         parse("client-ip", "::ffff:10.0.0.0/104"),
+        parse("client-ip", "10.0.0.0/8")
+    );
+    assert_eq!(
+        parse("client-ip", "64:ff9b::10.0.0.0/104"),
         parse("client-ip", "10.0.0.0/8")
     );
     assert!(!parse("client-ip", "::/0").matches(&FactName::new("client-ip"), "10.0.0.7".into()));

@@ -80,6 +80,7 @@ fn pattern(random: &mut Random, fact: &FactName) -> Option<Pattern> {
                 "2001:db8:8000::/33",
                 "11.0.0.0/8",
                 "::ffff:10.0.0.0/104",
+                "64:ff9b::10.1.0.0/112",
             ];
             Pattern::parse(fact, random.pick(&networks))
         }
@@ -177,6 +178,7 @@ pub(crate) fn request(random: &mut Random) -> Request {
                     "11.0.0.1",
                     "9.255.255.255",
                     "::ffff:10.1.2.3",
+                    "64:ff9b::10.1.2.3",
                     "2001:db8::1",
                     "2001:db8:9000::1",
                     "2001:db9::1",

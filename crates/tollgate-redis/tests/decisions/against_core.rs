@@ -6,11 +6,11 @@ use tollgate::algorithm::{Debt, GiveBack};
 use tollgate::{Gcra, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
 
 use super::{Episode, OPERATIONS, Random, SOME_DAY, bucket, server};
-use crate::call::{self, Call, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark};
 use crate::limit::Limit;
-use crate::rate::Rate;
+use crate::limit::kind::{Kind, Mark};
+use crate::limit::rate::Rate;
+use crate::server::call::{self, Call, Part};
 
 /// Operations on one key.
 pub(super) const LENGTH: usize = 50;

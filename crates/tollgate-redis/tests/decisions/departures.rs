@@ -7,10 +7,10 @@ use tollgate::Quota;
 
 use super::logs::send;
 use super::{Random, SOME_DAY, server};
-use crate::call::{self, Part};
-use crate::decision::Grant;
-use crate::kind::Kind;
 use crate::limit::Limit;
+use crate::limit::kind::Kind;
+use crate::limiter::decision::Grant;
+use crate::server::call::{self, Part};
 
 /// The time from one permit to the next, in microseconds: an hour. A key expires when the server's
 /// own clock says that the queue is idle, and no test is slow enough to see that.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::logs::send;
 use super::{SOME_DAY, server};
-use crate::call::{self, Part};
-use crate::kind::Mark;
 use crate::limit::Limit;
+use crate::limit::kind::Mark;
+use crate::server::call::{self, Part};
 
 /// A verb, its permits, and the second at which it is called.
 #[derive(Debug, Clone, Copy)]

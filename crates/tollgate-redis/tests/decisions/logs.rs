@@ -7,11 +7,11 @@ use tollgate::{ManualClock, Quota, SlidingLog, Tick};
 
 use super::verbs::{self, Charged, Counts, END, Holder, Model, Taken};
 use super::{Episode, OPERATIONS, Random, SOME_DAY, server, stored};
-use crate::call::{self, Call, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Log, Mark};
 use crate::limit::Limit;
-use crate::rate::Ticks;
+use crate::limit::kind::{Kind, Log, Mark};
+use crate::limit::rate::Ticks;
+use crate::server::call::{self, Call, Part};
 
 /// A log by its definition.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ use super::verbs::{self, Charged, END, Holder, Model, Taken};
 use super::window_model::{self, Rule};
 use super::{OPERATIONS, Random, bucket, quotas};
 use crate::client::Reply;
-use crate::kind::{Kind, Shape, Window};
-use crate::rate::Ticks;
+use crate::limit::kind::{Kind, Shape, Window};
+use crate::limit::rate::Ticks;
 
 /// A bucket by its definition, which is in [`Key`].
 struct BucketModel {

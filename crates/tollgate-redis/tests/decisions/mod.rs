@@ -30,10 +30,10 @@ mod windows_against_core;
 
 use std::time::Instant;
 
-use crate::call::Call;
 use crate::client::Reply;
-use crate::kind::Kind;
 use crate::limit::Limit;
+use crate::limit::kind::Kind;
+use crate::server::call::Call;
 
 /// A clock far from both ends: about 2027.
 const SOME_DAY: i128 = 40_000_000_000_000;

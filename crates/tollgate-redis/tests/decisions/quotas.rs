@@ -6,8 +6,8 @@ use tollgate::Quota;
 
 use super::Random;
 use super::model::{Line, SPAN};
-use crate::limit_error::LimitError;
-use crate::rate::Rate;
+use crate::limit::error::LimitError;
+use crate::limit::rate::Rate;
 
 /// 50 years.
 const LONGEST: Duration = Duration::from_micros(SPAN as u64);

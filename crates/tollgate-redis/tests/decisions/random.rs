@@ -7,11 +7,11 @@ use tollgate::Denied;
 
 use super::model::{Key, Line, SPAN, Stored, micros};
 use super::{Episode, OPERATIONS, Random, bucket, quotas, server};
-use crate::call::{self, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark};
-use crate::rate::Ticks;
+use crate::limit::kind::{Kind, Mark};
+use crate::limit::rate::Ticks;
 use crate::script::{self, Kinds, Verb};
+use crate::server::call::{self, Part};
 
 /// Operations in one transaction.
 const LENGTH: usize = 50;

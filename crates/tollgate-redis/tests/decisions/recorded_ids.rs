@@ -12,10 +12,10 @@ use tollgate_replay::{
 };
 
 use super::{Episode, SOME_DAY, classes, server};
-use crate::call::{self, Call, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark};
 use crate::limit::Limit;
+use crate::limit::kind::{Kind, Mark};
+use crate::server::call::{self, Call, Part};
 
 #[path = "../../../../tests/traces/sources/shenyu_concurrent.rs"]
 mod shenyu_concurrent;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use tollgate::{Denied, Quota};
 
 use super::{Random, bucket};
-use crate::call::{self, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark};
 use crate::limit::Limit;
-use crate::packed::BadReply;
-use crate::rate::SPAN;
+use crate::limit::bounds::SPAN;
+use crate::limit::kind::{Kind, Mark};
+use crate::script::packed::BadReply;
+use crate::server::call::{self, Part};
 
 /// Three permits every microsecond.
 fn kind() -> Kind {

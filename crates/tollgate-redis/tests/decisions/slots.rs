@@ -8,11 +8,11 @@ use redis::Commands;
 use super::logs::send;
 use super::verbs::{self, Charged, Counts, END, Holder, Model, Taken};
 use super::{OPERATIONS, Random, SOME_DAY, server, stored};
-use crate::call::{self, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark, Slots};
 use crate::limit::Limit;
-use crate::rate::Ticks;
+use crate::limit::kind::{Kind, Mark, Slots};
+use crate::limit::rate::Ticks;
+use crate::server::call::{self, Part};
 
 /// Concurrency by its definition.
 #[derive(Debug, Clone)]

@@ -3,11 +3,11 @@
 use redis::Commands;
 
 use super::{Episode, SOME_DAY, bucket, reply, server};
-use crate::call::{self, Call, Part};
 use crate::client::Reply;
-use crate::kind::Kind;
 use crate::limit::Limit;
+use crate::limit::kind::Kind;
 use crate::script;
+use crate::server::call::{self, Call, Part};
 
 fn kind(text: &str) -> Kind {
     bucket(text.parse().expect("a quota"))

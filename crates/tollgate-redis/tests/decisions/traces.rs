@@ -17,9 +17,9 @@ use tollgate_replay::{
 };
 
 use super::{Episode, SOME_DAY, classes, server};
-use crate::call::{self, Part};
-use crate::kind::Kind;
 use crate::limit::Limit;
+use crate::limit::kind::Kind;
+use crate::server::call::{self, Part};
 
 #[allow(dead_code, reason = "for other recordings")]
 #[path = "../../../../tests/traces/sources/log_limiter.rs"]

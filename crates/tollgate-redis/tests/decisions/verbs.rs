@@ -7,11 +7,11 @@ use tollgate::Denied;
 
 use super::model::{SPAN, micros};
 use super::{Episode, OPERATIONS, Random, server};
-use crate::call::{self, Call, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark};
-use crate::rate::Ticks;
+use crate::limit::kind::{Kind, Mark};
+use crate::limit::rate::Ticks;
 use crate::script::{self, Kinds, Verb};
+use crate::server::call::{self, Call, Part};
 
 /// Operations in one transaction.
 const LENGTH: usize = 50;

@@ -4,7 +4,7 @@
 //! trying.
 
 use super::model::SPAN;
-use crate::kind::Shape;
+use crate::limit::kind::Shape;
 
 /// The microseconds from 1970 to 2026.
 const ORIGIN: i128 = 1_767_225_600_000_000;

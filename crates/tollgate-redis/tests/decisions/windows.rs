@@ -10,13 +10,13 @@ use super::model::{self, Line, SPAN, micros};
 use super::stored::refused_and_left;
 use super::window_model::{Key, Rule, Stored};
 use super::{Episode, OPERATIONS, Random, bucket, quotas, server};
-use crate::call::{self, Part};
 use crate::client::Reply;
-use crate::kind::{Kind, Mark, Shape, Taken};
 use crate::limit::Limit;
-use crate::limit_error::LimitError;
-use crate::rate::Ticks;
+use crate::limit::error::LimitError;
+use crate::limit::kind::{Kind, Mark, Shape, Taken};
+use crate::limit::rate::Ticks;
 use crate::script::{self, Kinds, Verb};
+use crate::server::call::{self, Part};
 
 /// Operations in one transaction.
 const LENGTH: usize = 50;

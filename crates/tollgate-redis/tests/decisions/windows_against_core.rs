@@ -21,9 +21,9 @@ use tollgate::{FixedWindow, Limiter, ManualClock, Quota, SlidingWindow, Tick};
 
 use super::against_core::{LENGTH, Pair};
 use super::{Episode, OPERATIONS, Random, SOME_DAY, server};
-use crate::call::{self, Part};
 use crate::limit::Limit;
-use crate::limit_error::LimitError;
+use crate::limit::error::LimitError;
+use crate::server::call::{self, Part};
 
 /// From 1970 to 2026, where the ticks begin.
 const ORIGIN: Duration = Duration::from_secs(1_767_225_600);

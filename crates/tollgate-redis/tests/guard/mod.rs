@@ -12,9 +12,9 @@ use tollgate::{Denied, Quota};
 
 use super::*;
 use crate::client::{Command, Reply};
-use crate::fallback::Fallback;
 use crate::key::Keys;
 use crate::limiter::RedisLimiter;
+use crate::outage::fallback::Fallback;
 use crate::script::{self, Kinds, Verb};
 
 const LEASE: Duration = Duration::from_secs(60);

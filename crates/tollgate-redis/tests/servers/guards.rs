@@ -4,9 +4,10 @@ use std::io::{self, Read};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 use tollgate::Denied;
-use tollgate_redis::{Blocking, Decider, RedisGuard};
+use tollgate_redis::{Decider, RedisGuard};
 
 use crate::ask::run;
 use crate::server::{DEADLINE, Server, on_each_server};
@@ -83,15 +84,15 @@ fn slots_of_a_guard_that_is_dropped_are_free_before_the_lease_ends() {
 fn a_thread_without_a_runtime_holds_a_guard() {
     on_each_server(|mut server| {
         server.start(false);
-        let blocking = Blocking::new().expect("a thread");
-        let (long, _) = blocking.wait(async { limiters(&server.url(), 1) });
+        let runtime = Runtime::new().expect("a runtime");
+        let (long, _) = limiters(&server.url(), 1);
         let alice = long.key("alice");
-        let guard = blocking.wait(alice.try_enter()).expect("a slot");
-        assert!(blocking.wait(alice.try_enter()).is_err());
+        let guard = runtime.block_on(alice.try_enter()).expect("a slot");
+        assert!(runtime.block_on(alice.try_enter()).is_err());
         assert!(!guard.is_lost());
-        assert_eq!(blocking.wait(guard.leave()), Ok(1));
-        drop(blocking.wait(alice.try_enter()).expect("a slot"));
-        let _ = blocking.wait(until_granted(&alice));
+        assert_eq!(runtime.block_on(guard.leave()), Ok(1));
+        drop(runtime.block_on(alice.try_enter()).expect("a slot"));
+        let _ = runtime.block_on(until_granted(&alice));
     });
 }
 

@@ -2,17 +2,13 @@
 //!
 //! The tests run on redis-server and valkey-server. A server that is missing is skipped.
 
+mod adapters;
 mod ask;
-#[cfg(feature = "blocking")]
-mod blocking;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod compositions;
-#[cfg(feature = "blocking")]
-#[path = "../../../../tests/support/deadline.rs"]
-mod deadline;
 mod faults;
 mod foreign_values;
-#[cfg(feature = "blocking")]
 mod guards;
 mod hidden_users;
 mod many_processes;

@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{advance, pause, resume, sleep, timeout};
 use tollgate::Quota;
-use tollgate_redis::client::{Client, connect_lazily, connect_to_cluster_lazily};
+#[cfg(feature = "cluster")]
+use tollgate_redis::client::connect_to_cluster_lazily;
+use tollgate_redis::client::{Client, connect_lazily};
 use tollgate_redis::{Decider, Fallback, Keys, OutageEvent, RedisLimiter, Unavailable};
 
 use super::proxy::{Mode, Proxy};
 use super::{AMPLE, BURST, SHORT, connected, run, take, until_recovered};
 use crate::ask::Events;
+#[cfg(feature = "cluster")]
 use crate::cluster::nodes::Nodes;
 use crate::server::{DEADLINE, Server, on_each_server};
 
@@ -111,6 +114,7 @@ fn a_user_that_is_refused_is_accepted_by_the_next_call_after_the_refusal() {
     });
 }
 
+#[cfg(feature = "cluster")]
 #[test]
 fn a_user_that_a_cluster_refuses_is_accepted_by_the_next_call_after_the_refusal() {
     on_each_server(|server| {

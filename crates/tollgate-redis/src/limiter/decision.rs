@@ -1,0 +1,151 @@
+//! What a decision returns: a grant, or a denial.
+
+use std::error::Error;
+use std::fmt;
+
+use tollgate::{Denied, Granted};
+
+use crate::limit::kind::{Mark, Taken};
+use crate::outage::Decider;
+use crate::outage::fallback::Episode;
+
+/// A granted request.
+///
+/// ```no_run
+/// # async fn show(
+/// #     alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>,
+/// # ) -> Result<(), tollgate_redis::Denial> {
+/// let grant = alice.try_acquire_n(3).await?;
+/// println!("{} left, says {:?}", grant.granted().remaining(), grant.decider());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct Grant {
+    pub(crate) granted: Granted,
+    pub(crate) decider: Decider,
+    /// What an undo by the server needs.
+    pub(crate) mark: Mark,
+    /// What a fallback counted the grant in.
+    pub(crate) episode: Episode,
+}
+
+impl Grant {
+    pub(crate) fn by_server(taken: Taken, is_reserved: bool) -> Self {
+        Self {
+            granted: taken.granted,
+            decider: Decider::Server,
+            mark: Mark {
+                at: taken.mark,
+                is_reserved,
+            },
+            episode: Episode::None,
+        }
+    }
+
+    /// Returns the grant's numbers: how many permits it has, how many remain, and how long to wait.
+    ///
+    /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. Those
+    /// of a fallback count on a clock of this process.
+    #[must_use]
+    pub const fn granted(&self) -> &Granted {
+        &self.granted
+    }
+
+    /// Returns the party that made the grant.
+    #[must_use]
+    pub const fn decider(&self) -> Decider {
+        self.decider
+    }
+}
+
+/// A denied request.
+///
+/// ```no_run
+/// # async fn show(alice: tollgate_redis::RedisKey<'_, tollgate_redis::client::Connection>) {
+/// if let Err(denial) = alice.try_acquire().await {
+///     let status = if denial.is_unavailable() { 503 } else { 429 };
+///     println!("{status}, Retry-After: {:?}", denial.denied().retry_after_secs());
+/// }
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct Denial {
+    pub(crate) denied: Denied,
+    pub(crate) decider: Decider,
+    pub(crate) index: usize,
+}
+
+impl Denial {
+    /// Returns why the request was denied, and when to try again. If a fallback made the denial,
+    /// that is at the next probe of the server, or when the local share has the permits.
+    pub const fn denied(&self) -> Denied {
+        self.denied
+    }
+
+    /// Returns the party that made the denial.
+    #[must_use]
+    pub const fn decider(&self) -> Decider {
+        self.decider
+    }
+
+    /// Returns whether the request is denied because the server does not answer, and not because of
+    /// what the client sent: by [`Fallback::Closed`](crate::Fallback::Closed), or by
+    /// [`Fallback::OpenAtMost`](crate::Fallback::OpenAtMost) when it has granted its permits. In
+    /// HTTP that is 503, and all other denials are 429.
+    #[must_use]
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self.decider, Decider::Closed | Decider::Open)
+    }
+
+    /// Returns which limit of a [`RedisAll`](crate::RedisAll) denied the request, counted from 0.
+    /// If several did, it is one that a server denies, with the longest wait in its call. Else it
+    /// is one that a local share denies, or else the first one, in the order of the calls.
+    #[must_use]
+    pub const fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl Denial {
+    /// Returns the denial that says more about the request: that of a server, or else of a local
+    /// share, or else the earlier one.
+    pub(crate) fn more_telling(self, later: Self) -> Self {
+        let says = |denial: &Self| match denial.decider {
+            Decider::Server => 2,
+            Decider::Local => 1,
+            Decider::Closed | Decider::Open => 0,
+        };
+        match says(&later) > says(&self) {
+            true => later,
+            false => self,
+        }
+    }
+}
+
+impl From<Denial> for Denied {
+    fn from(denial: Denial) -> Self {
+        denial.denied
+    }
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unavailable() {
+            f.write_str("the server that counts requests does not answer")?;
+            return match self.denied.retry_after() {
+                Some(wait) => write!(f, ": try again in {wait:?}"),
+                None => Ok(()),
+            };
+        }
+        self.denied.fmt(f)?;
+        match self.decider {
+            Decider::Local => f.write_str(" (decided without the server)"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Error for Denial {}

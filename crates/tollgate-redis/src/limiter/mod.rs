@@ -1,0 +1,246 @@
+//! [`RedisLimiter`], a limit for each key that a server decides, and [`RedisKey`], one of its keys.
+
+pub(crate) mod all;
+pub(crate) mod decision;
+pub(crate) mod guard;
+mod verbs;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate::Denied;
+
+use crate::key::Keys;
+use crate::limit::Limit;
+use crate::limit::error::LimitError;
+use crate::limit::kind::Mark;
+use crate::limiter::decision::{Denial, Grant};
+use crate::outage::fallback::{Deputy, Fallback};
+use crate::outage::{Decider, Outage};
+use crate::server::Server;
+use crate::server::call::Part;
+
+/// A limit for each key that holds over all processes that use the same server.
+///
+/// A key is a user, an address or any other bytes. A [`Quota`](tollgate::Quota) is a token bucket;
+/// see [`Limit`] for the other algorithms. The server stores one small value for each key that is
+/// in use, or an entry for each permit of a log and each slot of a limit on concurrency, and
+/// decides on its own clock.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use tollgate::Quota;
+/// use tollgate_redis::client::connect_lazily;
+/// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+///
+/// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
+/// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
+/// let quota = Quota::per_minute(100);
+/// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", quota, fallback)?;
+///
+/// match login.key("alice").try_acquire().await {
+///     Ok(grant) => println!("go, {} left", grant.granted().remaining()),
+///     Err(denial) => println!("{denial}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// All processes must use the same limit for a name. After a change of its quota, a bucket keeps
+/// the time at which it is full again, and windows, logs and slots keep what they have counted. To
+/// change the algorithm, choose a new name: until it expires, a key with the state of another
+/// algorithm falls back.
+///
+/// # When the server does not answer
+///
+/// The limit's [`Fallback`] decides. Over all processes the bound is then the server's bound plus
+/// what the fallbacks grant. The permits of a grant whose answer is
+/// lost stay taken on the server.
+pub struct RedisLimiter<C> {
+    pub(crate) server: Arc<Server<C>>,
+    pub(crate) limit: Limit,
+    pub(crate) deputy: Arc<Deputy>,
+    keys: Keys,
+    name: Box<str>,
+}
+
+impl<C> RedisLimiter<C> {
+    /// Creates the limit `name` on a server. `fallback` decides while the server does not answer.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Arc::new(Server::new(()));
+    /// let keys = Keys::new("api")?;
+    /// let quota = Quota::per_minute(10);
+    /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "a", quota, Fallback::Open).is_ok());
+    /// let fallback = Fallback::Local { processes: 0, keys: 100 };
+    /// let error = RedisLimiter::new(server, &keys, "a", quota, fallback).unwrap_err();
+    /// assert_eq!(error.to_string(), "processes is 0, but must be at least 1");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LimitError`] if the server can't count the limit exactly, or if the fallback is not
+    /// accepted: a local share has no processes, [`tollgate::Keyed`] does not accept its quota or
+    /// its number of keys, or the limit is one on concurrency, which has no local share.
+    pub fn new<L>(
+        server: Arc<Server<C>>,
+        keys: &Keys,
+        name: &str,
+        limit: L,
+        fallback: Fallback,
+    ) -> Result<Self, LimitError>
+    where
+        L: TryInto<Limit>,
+        LimitError: From<L::Error>,
+    {
+        let limit = limit.try_into()?;
+        Ok(Self {
+            server,
+            limit,
+            deputy: Arc::new(Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?),
+            keys: keys.clone(),
+            name: name.into(),
+        })
+    }
+
+    /// Returns the limit of one key, which has all verbs. The key may be any bytes. [`Keys`] calls
+    /// it the user, and says how it is stored.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Arc::new(Server::new(()));
+    /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
+    /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
+    /// assert_eq!(login.key("alice").name(), keys.key("login", b"alice"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key(&self, key: impl AsRef<[u8]>) -> RedisKey<'_, C> {
+        RedisKey {
+            limiter: self,
+            key: self.keys.key(&self.name, key.as_ref()),
+        }
+    }
+
+    /// Returns the server.
+    #[must_use]
+    pub fn server(&self) -> &Arc<Server<C>> {
+        &self.server
+    }
+}
+
+impl<C> fmt::Debug for RedisLimiter<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLimiter")
+            .field("keys", &self.keys)
+            .field("name", &self.name)
+            .field("limit", &self.limit)
+            .field("fallback", &self.deputy)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The limit of one key, from [`RedisLimiter::key`]. Each verb is at most one call to the server.
+///
+/// The verbs that decide (`try_acquire`, `try_acquire_n`, `reserve_within` and `check_n`) always
+/// decide: in an outage the fallback does. The others then return
+/// [`Unavailable`](crate::Unavailable), which says whether they may have taken effect all the same.
+///
+/// ```no_run
+/// # async fn show(
+/// #     login: tollgate_redis::RedisLimiter<tollgate_redis::client::Connection>,
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// let alice = login.key("alice");
+/// let grant = alice.try_acquire_n(30).await?;
+/// let settled = alice.settle(grant, 10).await?;
+/// assert_eq!(settled.returned, 20);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A limit on concurrency also has [`try_enter`](Self::try_enter), whose [guard](crate::RedisGuard)
+/// renews its slots.
+///
+/// A call whose future is dropped before the answer may have taken effect.
+#[must_use = "a key does nothing until a verb is called"]
+pub struct RedisKey<'a, C> {
+    pub(crate) limiter: &'a RedisLimiter<C>,
+    pub(crate) key: Vec<u8>,
+}
+
+impl<C> RedisKey<'_, C> {
+    /// Returns the name of the key on the server, which [`Keys::key`] makes.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        &self.key
+    }
+
+    pub(crate) fn part(&self, n: u64) -> Part<'_> {
+        Part {
+            key: &self.key,
+            kind: &self.limiter.limit.kind,
+            n,
+        }
+    }
+
+    /// Lets the fallback take permits.
+    pub(crate) fn take_without(&self, n: u64, outage: Outage) -> Result<Grant, Denial> {
+        let deputy = &self.limiter.deputy;
+        let taken = deputy.take(&self.key, n, outage);
+        let decider = deputy.decider();
+        taken
+            .map(|(granted, episode)| Grant {
+                granted,
+                decider,
+                mark: Mark::default(),
+                episode,
+            })
+            .map_err(|denied| self.denial(denied, decider))
+    }
+
+    /// Returns whether the fallback would take permits.
+    pub(crate) fn check_without(&self, n: u64, outage: Outage) -> Result<(), Denial> {
+        let deputy = &self.limiter.deputy;
+        let checked = deputy.check(&self.key, n, outage);
+        checked.map_err(|denied| self.denial(denied, deputy.decider()))
+    }
+
+    /// Gives back what the fallback took.
+    pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
+        let deputy = &self.limiter.deputy;
+        if deputy.decider() != grant.decider {
+            return 0;
+        }
+        deputy.undo(&self.key, grant.granted, grant.episode)
+    }
+
+    pub(crate) fn denial(&self, denied: Denied, decider: Decider) -> Denial {
+        Denial {
+            denied,
+            decider,
+            index: 0,
+        }
+    }
+}
+
+impl<C> fmt::Debug for RedisKey<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = String::from_utf8_lossy(&self.key);
+        f.debug_struct("RedisKey")
+            .field("key", &key)
+            .finish_non_exhaustive()
+    }
+}
