@@ -80,7 +80,7 @@ const LONGEST_SPREAD: f64 = 5.0;
 /// [`ClientLimitLayer`](super::ClientLimitLayer) has one for each limit of a server. It reads no
 /// clock and draws its random numbers from a seed, so it is the same in each run.
 ///
-/// Whatever came before, such as a neighbour that took all permits for a minute, a client that has
+/// Whatever came before, such as a neighbor that took all permits for a minute, a client that has
 /// the limit for itself uses four fifths of it two windows after the server has room. While the
 /// server is shut, it gets one request for each wait that it names.
 ///

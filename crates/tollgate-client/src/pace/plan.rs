@@ -23,8 +23,8 @@ const LONGEST_INTERVAL: f64 = 600.0;
 const BUCKET_MARGIN: f64 = 0.6;
 const BUCKET_TIME: f64 = 5.0;
 
-/// If that is less, it keeps this part of at most [`SLOW_BUCKET_QUOTA`] permits: with fewer, clients
-/// don't see of each other what they take.
+/// If that is less, it keeps this part of at most [`SLOW_BUCKET_QUOTA`] permits: with fewer,
+/// clients don't see of each other what they take.
 const SLOW_BUCKET_MARGIN: f64 = 0.3;
 const SLOW_BUCKET_QUOTA: f64 = 40.0;
 

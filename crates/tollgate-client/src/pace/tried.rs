@@ -6,8 +6,8 @@
 //! - A refusal multiplies the rate by `e^-0.1`, a grant by `1 + g`. The rate stands still if `g /
 //!   0.1` of the requests are refused: 0.4 % to 4 %.
 //! - Clients that share a limit see the same waits. In the time of a wait, one with a smaller rate
-//!   has fewer grants, and each of them counts more: `g` falls with the root of the requests that go
-//!   in one wait. So rates become equal, but slowly: a client has hundreds of requests before.
+//!   has fewer grants, and each of them counts more: `g` falls with the root of the requests that
+//!   go in one wait. So rates become equal, but only after hundreds of requests.
 //! - A rate that is too high by far is seen at once: what was granted since the last refusal is the
 //!   most that there was.
 

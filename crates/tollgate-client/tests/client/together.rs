@@ -72,9 +72,9 @@ async fn eight_layers_use_windows_and_are_hardly_refused() {
     use_it_all("fixed-window 100/s", Fields::LIST, 100.0, 32).await;
 }
 
-/// One layer, and a neighbour that takes all permits for a minute. Returns which part of the limit
+/// One layer, and a neighbor that takes all permits for a minute. Returns which part of the limit
 /// the layer uses from two windows later on.
-async fn after_a_neighbour(limit: &str, fields: Fields, window: u64, permits: f64) -> f64 {
+async fn after_a_neighbor(limit: &str, fields: Fields, window: u64, permits: f64) -> f64 {
     let server = Served::new(limit, fields, Duration::from_millis(50));
     let client = ClientLimitLayer::new().layer(server.service());
     for _ in 0..8 {
@@ -106,7 +106,7 @@ async fn a_layer_comes_back_when_the_server_has_room() {
             ("gcra 100/min", 60, 100.0),
             ("fixed-window 100/min", 60, 100.0),
         ] {
-            let used = after_a_neighbour(limit, fields, window, permits).await;
+            let used = after_a_neighbor(limit, fields, window, permits).await;
             println!("{limit}, {fields:?}: {used:.2}");
             let least = if fields == Fields::OFF { 0.5 } else { 0.8 };
             assert!(used >= least, "{limit}, {fields:?}: {used}");
