@@ -1,6 +1,8 @@
 //! The tollgate command.
 
+#[cfg(feature = "measure")]
 mod bench;
+#[cfg(feature = "measure")]
 mod plot;
 mod policy;
 mod table;
@@ -20,19 +22,23 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "measure")]
     Bench(bench::Arguments),
     Check(policy::check::Arguments),
     Explain(policy::explain::Arguments),
     Key(policy::key::Arguments),
+    #[cfg(feature = "measure")]
     Plot(plot::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        #[cfg(feature = "measure")]
         Command::Bench(arguments) => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Check(arguments) => policy::check::run(&arguments),
         Command::Explain(arguments) => policy::explain::run(&arguments),
         Command::Key(arguments) => policy::key::run(&arguments),
+        #[cfg(feature = "measure")]
         Command::Plot(arguments) => plot::run(&arguments).map(|()| ExitCode::SUCCESS),
     };
     match result {
