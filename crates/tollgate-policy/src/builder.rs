@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
+use tollgate::clock::SystemClock;
 
 use crate::compile::{Given, compile};
-use crate::fact::{Facts, Value};
+use crate::facts::{Facts, Value};
 use crate::file::PolicyFile;
-use crate::limit::{OwnLimit, RemoteStore};
-use crate::policy::{Policy, PolicyClock, hasher};
+use crate::limit::{OwnLimit, PolicyClock, RemoteStore};
+use crate::parse::read_toml;
+use crate::policy::{Policy, hasher};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{LimitSpec, Registry};
 use crate::state::{Saved, StateError};
-use crate::text::read_toml;
 
 /// Makes a [`Policy`], with the names that the program registers.
 ///
@@ -44,8 +45,24 @@ pub struct Builder<C> {
     early: Vec<String>,
 }
 
+impl Policy {
+    /// Creates a policy from TOML, without registered names, on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the text.
+    pub fn from_toml(text: &str) -> Result<Self, Problems> {
+        Self::builder().build_toml(text)
+    }
+
+    /// Returns a builder, for names that the program registers, and for another clock.
+    pub fn builder() -> Builder<SystemClock> {
+        Builder::new(SystemClock)
+    }
+}
+
 impl<C> Builder<C> {
-    pub(crate) fn new(clock: C) -> Self {
+    fn new(clock: C) -> Self {
         Self {
             registry: Registry::default(),
             clock,

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::facts::{FactKind, FactName, Facts, Value, Values};
 use crate::file::Fallback;
 use crate::limit::{Hashed, OwnLimit, RemoteStore};
-use crate::values::Values;
 
 /// Computes a fact from others: a key, or the name of a plan.
 pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;

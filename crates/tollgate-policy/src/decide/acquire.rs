@@ -14,7 +14,7 @@ use super::decision::Decision;
 use super::many::{Many, Refused, take_all};
 use super::state::{State, Why};
 use super::visits::{Look, Take};
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::What;

@@ -10,10 +10,9 @@ use tollgate::Denied;
 use tollgate::clock::Clock;
 use tollgate::compose::{Held, Members, Visitor};
 
-use crate::key::Bytes;
 use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
 use crate::policy::Policy;
-use crate::rule::What;
+use crate::rule::{Bytes, What};
 
 /// One limit that a request asks.
 #[derive(Debug, Clone, Copy)]

@@ -9,12 +9,11 @@ use tollgate::keyed::KeyHasher;
 
 use super::asks::{Ask, Asks};
 use super::state::Why;
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::file::{Apply, Missing};
-use crate::key::{Bytes, NoKey};
 use crate::limit::RuleLimit;
 use crate::policy::Policy;
-use crate::rule::What;
+use crate::rule::{Bytes, NoKey, What};
 use crate::when::Reading;
 
 /// What a request asks, while its rules are collected.

@@ -16,12 +16,11 @@ use super::asks::{Ask, Asks};
 use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
 use super::state::{State, Why};
 use super::visits::Available;
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::file::Count;
 use crate::limit::FallbackKind;
-use crate::outcome::Outcome;
 use crate::policy::Policy;
-use crate::rule::{CompiledRule, What};
+use crate::rule::{CompiledRule, Outcome, What};
 
 /// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,12 +8,11 @@ use tollgate::outcome::Settled;
 
 use super::asks::Ask;
 use super::decision::Decision;
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::file::Count;
 use crate::limit::RemoteError;
-use crate::outcome::Outcome;
 use crate::policy::Policy;
-use crate::rule::What;
+use crate::rule::{Outcome, What};
 
 impl<R, C> Decision<R, C>
 where

@@ -4,11 +4,9 @@ use tollgate::AnyAlgorithm;
 
 use super::display::{Shown, ShownValues};
 use super::{Asks, Cost, Plan, key};
-use crate::fact::{FactName, Facts, Value};
-use crate::failure;
+use crate::facts::{FactName, Facts, Value, Values};
 use crate::file::{Applies, Missing, Override, Plans, Rule};
-use crate::key::{Bytes, KeySpec};
-use crate::values::Values;
+use crate::rule::{Bytes, KeySpec, failure};
 use crate::when::Reading;
 
 /// The limits of a request.

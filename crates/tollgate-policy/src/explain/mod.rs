@@ -34,7 +34,7 @@ mod rules;
 
 use serde::Serialize;
 
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::file::{Entry, PolicyFile};
 use crate::when::When;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Applied, Asks, Explained, asks};
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::file::{Applies, Apply, PolicyFile, Rule};
 
 /// What became of a rule.

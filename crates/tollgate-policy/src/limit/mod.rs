@@ -7,7 +7,7 @@ mod spec;
 
 use std::fmt;
 
-use tollgate::clock::Clock;
+use tollgate::clock::{Clock, UtcClock};
 use tollgate::compose::{Exempt, Held, Member, OrElse, Visitor};
 use tollgate::keyed::{Key, KeyedConcurrency};
 use tollgate::outcome::Charged;
@@ -23,6 +23,14 @@ pub use remote::{
     RemoteRefusal, RemoteSpec, RemoteStore,
 };
 pub(crate) use spec::{Spec, config_message};
+
+/// What a policy needs of its clock.
+pub trait PolicyClock: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static {}
+
+impl<C: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static> PolicyClock for C {}
+
+/// The limits of single keys: the hashes of the keys, and their algorithms.
+pub(crate) type Overrides = Vec<(u64, AnyAlgorithm)>;
 
 /// A table of keys.
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;

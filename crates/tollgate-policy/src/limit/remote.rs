@@ -12,7 +12,7 @@ use tollgate::outcome::{GrantInfo, Settled};
 
 use super::own::KeyRef;
 use crate::file::Fallback;
-use crate::secret::Secret;
+use crate::file::secret::Secret;
 
 /// The future of a store's answer.
 pub type RemoteFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -6,7 +6,7 @@ use tollgate::AnyAlgorithm;
 use tollgate::clock::UtcClock;
 use tollgate::error::{LimiterError, ParseAlgorithmError};
 
-use crate::text::known_names;
+use crate::parse::known_names;
 
 /// What a limit's text says.
 #[derive(Debug, Clone, PartialEq, Eq)]

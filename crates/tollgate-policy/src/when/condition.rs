@@ -1,8 +1,8 @@
 //! Conditions, and what they mean.
 
-use crate::fact::{FactName, Facts};
+use crate::facts::{FactName, Facts};
 
-use super::input::Inputs;
+use super::input::{Input, Inputs};
 use super::pattern::Pattern;
 use super::reading::Reading;
 
@@ -138,6 +138,33 @@ impl Test {
         match self {
             Self::OneOf(patterns) => patterns,
             _ => &[],
+        }
+    }
+
+    pub(super) fn accepts(&self, fact: &FactName, inputs: &Inputs<'_>, reading: Reading) -> bool {
+        let (known, more) = match inputs {
+            Inputs::None => return matches!(self, Self::Absent),
+            Inputs::One(input) => return self.accepts_one(fact, input),
+            Inputs::Several { known, more } => (known, *more && !reading.only_known),
+        };
+        let accepts = |input| self.accepts_one(fact, input);
+        match (reading.each, known.is_empty()) {
+            // There may be a value, or none.
+            (each, true) if more => !each,
+            (_, true) => matches!(self, Self::Absent),
+            (true, false) if matches!(self, Self::Present) => true,
+            (true, false) => !more && known.iter().all(accepts),
+            // It is there, whatever else is.
+            (false, false) if matches!(self, Self::Absent) => false,
+            (false, false) => more || known.iter().any(accepts),
+        }
+    }
+
+    fn accepts_one(&self, fact: &FactName, input: &Input<'_>) -> bool {
+        match self {
+            Self::Present => true,
+            Self::Absent => false,
+            Self::OneOf(patterns) => patterns.iter().any(|pattern| pattern.accepts(fact, input)),
         }
     }
 }

@@ -6,8 +6,7 @@ use std::net::IpAddr;
 
 use smallvec::SmallVec;
 
-use crate::fact::{FactKind, FactName, Facts, Value};
-use crate::values::Kind;
+use crate::facts::{FactKind, FactName, Facts, Kind, Value};
 
 use super::path::segments;
 

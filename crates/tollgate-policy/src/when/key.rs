@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use crate::fact::{FactKind, FactName};
+use crate::facts::{FactKind, FactName};
 
 use super::condition::{Condition, Test, When};
 use super::path::{PathPattern, Segment};

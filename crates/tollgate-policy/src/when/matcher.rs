@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::fact::{FactName, Facts};
+use crate::facts::{FactName, Facts};
 
 use super::build::{Builder, number};
 use super::condition::{Test, When};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::fact::{FactKind, FactName, Value};
+use crate::facts::{FactKind, FactName, Value};
 
 use super::error::{PatternError, PatternErrorKind};
 use super::glob::{Glob, escape};

@@ -1,7 +1,7 @@
 //! How many lists of rules a request is looked for in.
 
 use super::{Matcher, Request, Sources};
-use crate::fact::{FactName, Facts};
+use crate::facts::{FactName, Facts};
 use crate::when::{Condition, Pattern, Test, When};
 
 /// How many lists of rules a request has.
