@@ -148,7 +148,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Tree, E> {
         self.room.text(text)?;
-        Ok(Tree::text(text))
+        Ok(Tree::Text(text.into()))
     }
 
     fn visit_string<E: Error>(self, text: String) -> Result<Tree, E> {

@@ -1,4 +1,4 @@
-//! Reads and writes the answers that are failures.
+//! Reads the answers that are failures.
 
 use super::table::Table;
 use super::tree::{Tree, at};
@@ -42,17 +42,5 @@ fn named_failure(text: &str) -> Option<Failure> {
     match text.as_bytes() {
         [digit @ b'1'..=b'5', b'x', b'x'] => Some(Failure::Class(digit & 0x0f)),
         _ => None,
-    }
-}
-
-/// Writes a failure as the file says it.
-pub(super) fn write(failure: Failure) -> Tree {
-    match failure {
-        Failure::Status(status) => Tree::Integer(status.into()),
-        Failure::Class(class) => Tree::Text(format!("{class}xx")),
-        Failure::Grpc(code) => {
-            let name = usize::from(code).checked_sub(1).and_then(|it| GRPC.get(it));
-            Tree::Text(format!("grpc:{}", name.unwrap_or(&"OK")))
-        }
     }
 }

@@ -76,6 +76,9 @@ impl<'r> Keys<'r> {
 
 /// Returns the key of an override as messages show it.
 fn shown(own: &Override) -> String {
-    let parts = own.key.iter().map(|part| at(Tree::text(part), None));
+    let parts = own
+        .key
+        .iter()
+        .map(|part| at(Tree::Text(part.clone()), None));
     Excerpt::of_value(&Tree::List(parts.collect()))
 }

@@ -22,7 +22,7 @@ pub(super) const FIXED_COST: Cost = Cost {
 };
 
 /// The bits of an address that count, if a rule says nothing.
-pub(super) const NETWORKS: Networks = Networks {
+const NETWORKS: Networks = Networks {
     v4: nowhere(32),
     v6: nowhere(64),
 };
@@ -183,8 +183,7 @@ pub(super) fn cost(
     })
 }
 
-pub(super) const BAN_OF: [(&str, BanOf); 2] =
-    [("denials", BanOf::Denials), ("failures", BanOf::Failures)];
+const BAN_OF: [(&str, BanOf); 2] = [("denials", BanOf::Denials), ("failures", BanOf::Failures)];
 
 pub(super) fn ban(field: Field<'_>, problems: &mut Problems) -> Option<At<Ban>> {
     let table = Table::of(

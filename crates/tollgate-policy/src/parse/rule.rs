@@ -25,7 +25,7 @@ pub(super) const MISSING: [(&str, Missing); 3] = [
     ("skip", Missing::Skip),
     ("shared", Missing::Shared),
 ];
-pub(super) const REPEATED: [(&str, Repeated); 3] = [
+const REPEATED: [(&str, Repeated); 3] = [
     ("deny", Repeated::Deny),
     ("first", Repeated::First),
     ("last", Repeated::Last),
@@ -35,7 +35,7 @@ pub(super) const COUNT: [(&str, Count); 3] = [
     ("failures", Count::Failures),
     ("successes", Count::Successes),
 ];
-pub(super) const OVERFLOW: [(&str, Overflow); 3] = [
+const OVERFLOW: [(&str, Overflow); 3] = [
     ("evict", Overflow::Evict),
     ("deny", Overflow::Deny),
     ("admit", Overflow::Admit),

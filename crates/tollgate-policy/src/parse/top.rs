@@ -19,7 +19,7 @@ use crate::problem::Problems;
 const FIELDS: [&str; 7] = [
     "apply", "memory", "facts", KEY_SECRET, "deny", "allow", "rule",
 ];
-pub(super) const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)];
+const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)];
 
 /// The most rules of a file, and the most entries of each of its lists.
 const MAX_RULES: usize = 100_000;

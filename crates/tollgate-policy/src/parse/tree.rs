@@ -23,12 +23,6 @@ pub(super) enum Tree {
     Other(String),
 }
 
-impl Tree {
-    pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
-    }
-}
-
 impl Node {
     /// Returns the value as text, if it is text or an integer.
     pub(super) fn as_plain(&self) -> Option<String> {
