@@ -82,7 +82,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         if self.deny.names.is_empty() && self.allow.names.is_empty() {
             return None;
         }
-        let first = |index, _| ControlFlow::Break(index);
+        let first = |index, _: &dyn Fn(Reading) -> bool| ControlFlow::Break(index);
         if let ControlFlow::Break(entry) = self.deny.matcher.find(facts, Reading::ANY, first) {
             return Some(Why::Entry(entry));
         }
@@ -100,7 +100,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         }
         let _ = self.matcher.find(facts, Reading::ANY, |index, by| {
             let rule = self.rules.get(index);
-            let applied = match (by.known, rule) {
+            let applied = match (by(Reading::ANY_KNOWN), rule) {
                 (false, Some(rule)) if !collected.rules.contains(&index) => {
                     collected.refuse(index, rule.shadow, Why::Ambiguous)
                 }
@@ -108,7 +108,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             };
             let is_over = match (applied, rule) {
                 // By a value that the service may not read, it exempts from no rule that follows.
-                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow && by.each,
+                (Applied::Yes, Some(rule)) => {
+                    self.apply == Apply::First && !rule.shadow && by(Reading::EACH)
+                }
                 _ => false,
             };
             match is_over || collected.refused.is_some() {

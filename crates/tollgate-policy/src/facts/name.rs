@@ -95,6 +95,11 @@ impl FactName {
         &self.text
     }
 
+    /// Returns whether the names are equal. It compares first what tells most of them apart.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.text == other.text
+    }
+
     /// Returns whether a text is this name. Names of headers are compared without case.
     pub(crate) fn is(&self, text: &str) -> bool {
         match self.kind {

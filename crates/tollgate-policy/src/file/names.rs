@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::facts::{FactKind, FactName};
 use crate::file::{Applies, PolicyFile};
-use crate::when::When;
 
 impl PolicyFile {
     /// Returns the names of the facts that the rules and lists read, of requests and of answers,
@@ -25,11 +24,11 @@ impl PolicyFile {
         let listed = self.facts.iter().flatten();
         names.extend(listed.map(|name| FactName::new(name)));
         for entry in self.deny.iter().chain(&self.allow) {
-            add_conditions(&entry.when, &mut names);
+            entry.when.add_facts(&mut names);
         }
         for rule in &self.rules {
             if let Applies::When(when) = &rule.when.value {
-                add_conditions(when, &mut names);
+                when.add_facts(&mut names);
             }
             let by = rule.plan.iter().map(|plan| &plan.by);
             let texts = rule.key.iter().chain(by);
@@ -41,12 +40,5 @@ impl PolicyFile {
         // The policy finds them in the path, which its conditions read.
         names.retain(|name| !matches!(name.kind(), FactKind::PathPart(_)));
         names
-    }
-}
-
-fn add_conditions(when: &When, names: &mut BTreeSet<FactName>) {
-    names.extend(when.all.iter().map(|condition| condition.fact.clone()));
-    for when in when.any.iter().chain(when.not.as_deref()) {
-        add_conditions(when, names);
     }
 }

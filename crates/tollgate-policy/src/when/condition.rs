@@ -1,5 +1,7 @@
 //! Conditions, and what they mean.
 
+use std::collections::BTreeSet;
+
 use crate::facts::{FactName, Facts};
 
 use super::input::{Input, Inputs};
@@ -83,11 +85,28 @@ impl When {
     }
 
     pub(crate) fn holds_by(&self, facts: &(impl Facts + ?Sized), reading: Reading) -> bool {
+        self.fulfilled(reading, &|it, reading| it.holds_by(facts, reading))
+    }
+
+    /// Returns whether the conditions hold if `holds` says so of each single one.
+    pub(super) fn fulfilled(
+        &self,
+        reading: Reading,
+        holds: &impl Fn(&Condition, Reading) -> bool,
+    ) -> bool {
         let mut any = self.any.iter();
         let mut not = self.not.iter();
-        self.all.iter().all(|it| it.holds_by(facts, reading))
-            && (self.any.is_empty() || any.any(|when| when.holds_by(facts, reading)))
-            && !not.any(|when| when.holds_by(facts, reading.negated()))
+        self.all.iter().all(|it| holds(it, reading))
+            && (self.any.is_empty() || any.any(|when| when.fulfilled(reading, holds)))
+            && !not.any(|when| when.fulfilled(reading.negated(), holds))
+    }
+
+    /// Adds the facts that the conditions read.
+    pub(crate) fn add_facts(&self, names: &mut BTreeSet<FactName>) {
+        names.extend(self.all.iter().map(|condition| condition.fact.clone()));
+        for when in self.any.iter().chain(self.not.as_deref()) {
+            when.add_facts(names);
+        }
     }
 
     /// Returns what `{name}` stands for in the first path pattern that matches and has that name.
