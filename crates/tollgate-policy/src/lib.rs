@@ -37,6 +37,7 @@
 
 mod builder;
 mod check;
+mod choose;
 mod compile;
 mod decide;
 pub mod explain;

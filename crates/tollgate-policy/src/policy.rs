@@ -6,13 +6,12 @@ use std::sync::Arc;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::keyed::{KeyHasher, SeededHasher};
 
+use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{Apply, Entry};
 use crate::limit::{Hashed, KeyHash};
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
 use crate::state::RuleState;
-use crate::when::Matcher;
 
 /// A policy that decides: rules, and the state of their limits.
 ///
@@ -39,13 +38,10 @@ use crate::when::Matcher;
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
 pub struct Policy<C = SystemClock> {
-    pub(crate) apply: Apply,
+    pub(crate) chooser: Chooser,
     /// Whether a rule is on a store that decides asynchronously.
     pub(crate) asynchronous: bool,
-    pub(crate) deny: List,
-    pub(crate) allow: List,
     pub(crate) rules: Vec<CompiledRule<C>>,
-    pub(crate) matcher: Matcher,
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,
     /// The secret by which stores hide keys.
@@ -53,38 +49,6 @@ pub struct Policy<C = SystemClock> {
     pub(crate) clock: C,
     /// What became of the state of each rule, if it was restored.
     pub(crate) restored: Vec<RuleState>,
-}
-
-/// The list `deny` or `allow`.
-pub(crate) struct List {
-    pub(crate) names: Vec<Box<str>>,
-    /// The status of each entry, if it has one.
-    statuses: Vec<Option<u16>>,
-    pub(crate) matcher: Matcher,
-}
-
-impl List {
-    pub(crate) fn of(entries: &[Entry]) -> Self {
-        Self {
-            names: entries
-                .iter()
-                .map(|entry| entry.name.as_str().into())
-                .collect(),
-            statuses: entries
-                .iter()
-                .map(|entry| entry.status.map(|status| status.value))
-                .collect(),
-            matcher: Matcher::new(entries.iter().map(|entry| Some(&entry.when))),
-        }
-    }
-
-    pub(crate) fn name(&self, entry: usize) -> &str {
-        self.names.get(entry).map_or("", |name| name)
-    }
-
-    pub(crate) fn status(&self, entry: usize) -> Option<u16> {
-        self.statuses.get(entry).copied().flatten()
-    }
 }
 
 impl<C: Clock> Policy<C> {
@@ -113,7 +77,7 @@ impl<C: Clock> Policy<C> {
         let Some(rule) = rules.find(|known| *known.name == *rule) else {
             return false;
         };
-        let key = rule.key.of_values(key);
+        let key = rule.reads.key.of_values(key);
         let key = KeyHash(self.hasher.0.hash_key(key.as_slice()));
         rule.forget(&key)
     }
@@ -157,9 +121,9 @@ impl<C> Policy<C> {
 impl<C> fmt::Debug for Policy<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Policy")
-            .field("apply", &self.apply)
-            .field("deny", &self.deny.names)
-            .field("allow", &self.allow.names)
+            .field("apply", &self.chooser.apply)
+            .field("deny", &self.chooser.deny.names)
+            .field("allow", &self.chooser.allow.names)
             .field("rules", &self.rules)
             .field("registry", &self.registry)
             .finish_non_exhaustive()

@@ -12,20 +12,17 @@ use tollgate::algorithm::ChangeQuota;
 use tollgate::error::LimiterError;
 use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
 
-use crate::facts::FactName;
+use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{Applies, Missing, PolicyFile, Rule};
+use crate::file::{Missing, PolicyFile, Rule};
 use crate::limit::{Hashed, PolicyClock, RuleLimit, Spec, Table, config_message};
 use crate::parse::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
-use crate::policy::{List, Policy};
+use crate::policy::Policy;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::failure::{self, Named};
-use crate::rule::{
-    AFTER_BAN, Attempts, Ban, CompiledRule, Cost, KeySpec, Plans, RuleFact, strikes_text,
-};
+use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Reads, strikes_text};
 use crate::state::{Change, Reuse, RuleState, Saved};
-use crate::when::{Condition, Matcher, Test, When};
 use limits::{Made, Maker};
 use together::check_always;
 pub(crate) use together::check_possible;
@@ -66,7 +63,6 @@ pub(crate) fn compile<C: PolicyClock>(
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
     check_always(file, |store| registry.remotes.contains_key(store), problems);
     let key_secret = key_secret(file, &registry, problems);
-    let also = Also::of(file);
     let maker = Maker {
         registry: &registry,
         clock: &clock,
@@ -78,16 +74,11 @@ pub(crate) fn compile<C: PolicyClock>(
     let old: HashMap<&str, _> = old.iter().map(|rule| (&*rule.name, rule)).collect();
     let (mut changes, mut states) = (Vec::new(), Vec::new());
     let mut rules = Vec::new();
-    for (index, rule) in file.rules.iter().enumerate() {
+    let reads = Reads::of_all(file);
+    for (index, (rule, reads)) in file.rules.iter().zip(reads).enumerate() {
         let saved = saved.filter(|saved| saved.has(rule));
         let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), has_new_secret, saved);
-        rules.push(compile_rule(
-            rule,
-            also.of_rule(index),
-            &maker,
-            &mut reuse,
-            problems,
-        ));
+        rules.push(compile_rule(rule, reads, &maker, &mut reuse, problems));
         if rule.name.is_empty() {
             // Other errors of the rule have its number too.
             problems.rename("rule \"\":", &format!("rule {}:", index + 1));
@@ -95,19 +86,10 @@ pub(crate) fn compile<C: PolicyClock>(
         states.push(reuse.state());
         changes.append(&mut reuse.changes);
     }
-    let never = never();
-    let whens = file.rules.iter().map(|rule| match &rule.when.value {
-        Applies::Always => None,
-        Applies::Never => Some(&never),
-        Applies::When(when) => Some(when),
-    });
     let mut limits = rules.iter().flat_map(|rule| &rule.limits);
     let policy = Policy {
-        apply: file.apply,
+        chooser: Chooser::of(file),
         asynchronous: limits.any(|limit| matches!(**limit, RuleLimit::Remote(_))),
-        deny: List::of(&file.deny),
-        allow: List::of(&file.allow),
-        matcher: Matcher::new(whens),
         rules,
         registry,
         hasher,
@@ -148,54 +130,17 @@ fn key_secret<C>(
     Some(secret)
 }
 
-/// Returns conditions that no request has.
-fn never() -> When {
-    let condition = Condition {
-        fact: FactName::new("method"),
-        test: Test::OneOf(Vec::new()),
-    };
-    When {
-        all: vec![condition],
-        ..When::default()
-    }
-}
-
-/// Which rules apply with which others.
-struct Also<'f> {
-    rules: &'f [Rule],
-    positions: HashMap<&'f str, usize>,
-}
-
-impl<'f> Also<'f> {
-    fn of(file: &'f PolicyFile) -> Self {
-        let rules = file.rules.iter().enumerate();
-        Self {
-            rules: &file.rules,
-            positions: rules
-                .map(|(index, rule)| (rule.name.as_str(), index))
-                .collect(),
-        }
-    }
-
-    /// Returns the rules that this one names.
-    fn of_rule(&self, index: usize) -> Vec<usize> {
-        let names = self.rules.get(index).map_or(&[][..], |rule| &rule.also);
-        let found = names.iter().map(|name| self.positions.get(name.as_str()));
-        found.flatten().copied().collect()
-    }
-}
-
 fn compile_rule<C: PolicyClock>(
     rule: &Rule,
-    also: Vec<usize>,
+    reads: Reads,
     maker: &Maker<'_, C>,
     reuse: &mut Reuse<'_, C>,
     problems: &mut Problems,
 ) -> CompiledRule<C> {
-    let key = KeySpec::of(rule);
-    let mut overrides = maker.overrides(rule, &key, problems);
+    let key = &reads.key;
+    let mut overrides = maker.overrides(rule, key, problems);
     overrides.sort_unstable_by_key(|(hash, _)| *hash);
-    let made = maker.limits(rule, &key, &overrides, reuse, problems);
+    let made = maker.limits(rule, key, &overrides, reuse, problems);
     let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
     if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
         let field = format!("rule {}: override", quoted(&rule.name));
@@ -220,38 +165,12 @@ fn compile_rule<C: PolicyClock>(
     CompiledRule {
         name: rule.name.as_str().into(),
         ban,
-        key,
-        missing: rule.missing,
         limits,
         specs,
         texts,
-        plans: rule.plan.as_ref().map(|plan| Plans {
-            by: RuleFact::of(rule, &plan.by),
-            names: plan
-                .limits
-                .iter()
-                .map(|(name, _)| name.as_str().into())
-                .collect(),
-            default: plan.default.as_ref().and_then(|default| {
-                let mut names = plan.limits.iter();
-                names.position(|(name, _)| name.value == default.value)
-            }),
-        }),
-        cost: Cost {
-            estimate: rule
-                .cost
-                .estimate
-                .as_ref()
-                .map(|fact| RuleFact::of(rule, fact.as_str())),
-            default: rule.cost.default.value,
-            min: rule.cost.min.value,
-            max: rule.cost.max.as_ref().map(|max| max.value),
-            settle: rule.cost.settle.as_ref().map(|fact| fact.value.clone()),
-        },
+        reads,
         count: rule.count,
         failures: Named::of(rule),
-        also,
-        shadow: rule.shadow,
         overrides,
         source: rule.clone(),
     }

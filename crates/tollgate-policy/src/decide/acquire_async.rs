@@ -12,7 +12,8 @@ use super::acquire::{acquire, acquire_all, counts, refused};
 use super::asks::{Asks, waits};
 use super::decision::Decision;
 use super::remotes::{DeniedElsewhere, RemoteMember, Remotes};
-use super::state::{State, Why};
+use super::state::State;
+use crate::choose::Why;
 use crate::policy::Policy;
 use crate::rule::What;
 

@@ -14,8 +14,9 @@ use tollgate::{Denied, Tick};
 use super::asked::Asked;
 use super::asks::{Ask, Asks};
 use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
-use super::state::{State, Why};
+use super::state::State;
 use super::visits::Available;
+use crate::choose::Why;
 use crate::facts::Facts;
 use crate::file::Count;
 use crate::limit::FallbackKind;
@@ -157,14 +158,14 @@ where
             State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
                 rule: policy.rule_name(*rule),
             },
-            State::Refused(policy, Why::Ambiguous(rule)) => Reason::Ambiguous {
+            State::Refused(policy, Why::Ambiguous(rule) | Why::Unread(rule)) => Reason::Ambiguous {
                 rule: policy.rule_name(*rule),
             },
             State::Refused(policy, Why::NoPlan(rule)) => Reason::NoPlan {
                 rule: policy.rule_name(*rule),
             },
             State::Refused(policy, Why::Entry(entry) | Why::Allowed(entry)) => Reason::Listed {
-                entry: policy.deny.name(*entry),
+                entry: policy.chooser.deny.name(*entry),
             },
             State::Invalid(error) => Reason::Invalid(*error),
             State::Denied(asks, member, denied) => {
@@ -219,7 +220,7 @@ where
             (Some(by), _) if by.is_unavailable() => return None,
             (Some(by), _) => by.ask.rule,
             (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
-                return policy.deny.status(*entry);
+                return policy.chooser.deny.status(*entry);
             }
             (
                 None,
@@ -227,6 +228,7 @@ where
                     _,
                     Why::Missing(rule)
                     | Why::Ambiguous(rule)
+                    | Why::Unread(rule)
                     | Why::NoPlan(rule)
                     | Why::Remote(rule),
                 ),
@@ -248,7 +250,9 @@ where
     #[must_use]
     pub fn exempted_by(&self) -> Option<&str> {
         match &self.state {
-            State::Free(policy, Some(Why::Allowed(entry))) => Some(policy.allow.name(*entry)),
+            State::Free(policy, Some(Why::Allowed(entry))) => {
+                Some(policy.chooser.allow.name(*entry))
+            }
             _ => None,
         }
     }
@@ -430,7 +434,7 @@ where
                 What::Ban | What::Clock => true,
                 What::Attempt => false,
             };
-            !rate || rule.count != Count::All || rule.cost.settle.is_some()
+            !rate || rule.count != Count::All || rule.reads.cost.settle.is_some()
         };
         self.is_allowed() && self.any_ask(needs)
     }
@@ -448,7 +452,8 @@ where
     /// ```
     #[must_use]
     pub fn reads_answer(&self) -> bool {
-        let reads = |rule: &CompiledRule<C>| rule.cost.settle.is_some() || rule.failures.is_some();
+        let reads =
+            |rule: &CompiledRule<C>| rule.reads.cost.settle.is_some() || rule.failures.is_some();
         self.is_allowed() && self.any_ask(|rule, _| reads(rule))
     }
 

@@ -190,7 +190,7 @@ impl<C> Policy<C> {
             }
             _ => {}
         }
-        let settle = rule.cost.settle.as_ref();
+        let settle = rule.reads.cost.settle.as_ref();
         let answer = self.registry.resolve(answer);
         let Some(actual) = settle.and_then(|name| answer.values(name).largest().0) else {
             return ask.cost;

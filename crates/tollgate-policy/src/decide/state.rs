@@ -10,24 +10,8 @@ use tollgate::error::ComposeError;
 
 use super::asks::Asks;
 use super::many::Many;
+use crate::choose::Why;
 use crate::policy::Policy;
-
-/// What decided without a limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Why {
-    /// An entry of `deny`, by its position.
-    Entry(usize),
-    /// An entry of `allow`.
-    Allowed(usize),
-    /// A rule whose key is missing.
-    Missing(usize),
-    /// A rule that reads a fact of several values.
-    Ambiguous(usize),
-    /// A rule that has no plan for the request.
-    NoPlan(usize),
-    /// A rule whose store decides asynchronously.
-    Remote(usize),
-}
 
 pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
 

@@ -4,6 +4,7 @@ mod fact;
 pub(crate) mod failure;
 mod key;
 mod outcome;
+mod reads;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::Clock;
 use tollgate::{AnyAlgorithm, Quota};
 
-use crate::facts::{FactName, Facts};
-use crate::file::{Count, Missing, Rule};
+use crate::facts::Facts;
+use crate::file::{Count, Rule};
 use crate::limit::{KeyHash, Overrides, Remote, RuleLimit, Spec, Table};
-use crate::when::with_text;
-pub(crate) use fact::{RuleFact, can_be_key, part};
+pub(crate) use fact::{can_be_key, part};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values, untranslated};
 pub use outcome::Outcome;
+pub(crate) use reads::Reads;
 
 /// What a request asks of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,27 +39,28 @@ pub(crate) enum What {
 /// A rule, ready to decide.
 pub(crate) struct CompiledRule<C> {
     pub(crate) name: Box<str>,
-    pub(crate) key: KeySpec,
-    pub(crate) missing: Missing,
+    /// What it reads of a request.
+    pub(crate) reads: Reads,
     /// The limits, all of which must grant a request.
     pub(crate) limits: Vec<Arc<RuleLimit<C>>>,
     /// For each limit, what its text says, or that of each plan.
     pub(crate) specs: Vec<Vec<Spec>>,
     /// For each limit, its text, or that of each plan.
     pub(crate) texts: Vec<Vec<Box<str>>>,
-    pub(crate) plans: Option<Plans>,
-    pub(crate) cost: Cost,
     pub(crate) count: Count,
     /// The answers that are failures, if the rule names them.
     pub(crate) failures: Option<Named>,
     pub(crate) ban: Option<Ban<C>>,
-    /// The rules that it names in `also`.
-    pub(crate) also: Vec<usize>,
-    pub(crate) shadow: bool,
     /// The limits of single keys, in the order of their hashes.
     pub(crate) overrides: Overrides,
     /// What the file says.
     pub(crate) source: Rule,
+}
+
+impl<C> AsRef<Reads> for CompiledRule<C> {
+    fn as_ref(&self) -> &Reads {
+        &self.reads
+    }
 }
 
 impl<C> CompiledRule<C> {
@@ -119,7 +121,7 @@ impl<C> CompiledRule<C> {
             Some(Allowed::Rate(quota)) => quota.largest_settlement(),
             Some(Allowed::Concurrency(_)) | None => UNKNOWN_SETTLEMENT,
         };
-        self.cost.max.unwrap_or_else(of_limit)
+        self.reads.cost.max.unwrap_or_else(of_limit)
     }
 
     /// Returns a limit of a store that decides asynchronously.
@@ -178,51 +180,6 @@ const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
 pub(crate) enum Allowed {
     Rate(Quota),
     Concurrency(u64),
-}
-
-/// The plans of a rule.
-#[derive(Debug)]
-pub(crate) struct Plans {
-    pub(crate) by: RuleFact,
-    /// The names, in the order of the plans.
-    pub(crate) names: Vec<Box<str>>,
-    pub(crate) default: Option<usize>,
-}
-
-impl Plans {
-    /// Returns the plan of a request. One with several values has none, besides the default.
-    pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
-        let named = self.by.values(facts).single().and_then(|value| {
-            let is = |name: &str| self.names.iter().position(|known| **known == *name);
-            with_text(&value, is)
-        });
-        named.or(self.default)
-    }
-}
-
-/// How many permits a request takes.
-#[derive(Debug)]
-pub(crate) struct Cost {
-    pub(crate) estimate: Option<RuleFact>,
-    pub(crate) default: u64,
-    pub(crate) min: u64,
-    /// The most that a fact can say, of the request or of the answer.
-    pub(crate) max: Option<u64>,
-    pub(crate) settle: Option<FactName>,
-}
-
-impl Cost {
-    /// Returns what a request takes: of several values, the largest. `None` if not all are known.
-    #[inline]
-    pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
-        let Some(fact) = &self.estimate else {
-            return Some(self.default);
-        };
-        let (estimate, is_known) = fact.values(facts).largest();
-        let most = self.max.unwrap_or(u64::MAX);
-        let cost = estimate.map_or(self.default, |cost| cost.min(most).max(self.min));
-        is_known.then_some(cost)
-    }
 }
 
 /// How long after a ban the key gets its first permit in the table of bans.
