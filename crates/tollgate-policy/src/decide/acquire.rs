@@ -20,10 +20,10 @@ use crate::limit::{Gate, KeyHash, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::What;
 
-/// Decides about a request, whose caller would wait this long.
+/// Decides about a request that has these facts, whose caller would wait this long.
 pub(crate) fn decide<R, C>(
     policy: R,
-    facts: &impl Facts,
+    sets: &[impl Facts],
     patience: Option<Duration>,
 ) -> Decision<R, C>
 where
@@ -33,7 +33,7 @@ where
     // It is filled where it stays: moving it takes time.
     let mut asks = Asks::new(policy);
     asks.patience = patience;
-    if let Some(why) = asks.collect(facts) {
+    if let Some(why) = asks.collect(sets) {
         return refused(asks.policy, why).into();
     }
     // Stores that decide asynchronously can't be asked here.
@@ -210,13 +210,14 @@ where
             return;
         }
         let now = policy.clock.now();
+        let of = |ask: &Ask| (ask.rule, ask.hash);
         let denies = |(index, ask): (usize, &Ask)| {
-            (has_several(ask) && self.look(index, now).is_some()).then_some(ask.rule)
+            (has_several(ask) && self.look(index, now).is_some()).then_some(of(ask))
         };
-        let denying: SmallVec<[usize; 4]> =
+        let denying: SmallVec<[(usize, u64); 4]> =
             self.list.iter().enumerate().filter_map(denies).collect();
         for ask in &mut self.list {
-            ask.takes = !denying.contains(&ask.rule);
+            ask.takes = !denying.contains(&of(ask));
         }
     }
 
@@ -230,13 +231,13 @@ where
             let Some(rule) = rule.filter(|rule| rule.bans_denials()) else {
                 continue;
             };
-            if ask.trial || last == Some(ask.rule) {
+            if ask.trial || last == Some((ask.rule, ask.hash)) {
                 continue;
             }
             if !self.look(index, now).is_some_and(counts) {
                 continue;
             }
-            last = Some(ask.rule);
+            last = Some((ask.rule, ask.hash));
             let ban = rule.strike(ask.hash).map(|ban| (index, ban));
             if let Some(ban) = ban.filter(|(_, ban)| longest.is_none_or(|(_, other)| other < *ban))
             {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::mem;
 use std::ops::Deref;
+use std::time::Duration;
 
 use tollgate::Denied;
 use tollgate::clock::Clock;
@@ -14,11 +15,28 @@ use super::decision::Decision;
 use super::remotes::{DeniedElsewhere, RemoteMember, Remotes};
 use super::state::State;
 use crate::choose::Why;
+use crate::facts::Facts;
 use crate::policy::Policy;
 use crate::rule::What;
 
-/// Decides about a request whose rules are collected.
-pub(crate) async fn decide_async<R, C>(mut asks: Asks<R, C>, why: Option<Why>) -> Decision<R, C>
+/// Decides about a request that has these facts, whose caller would wait this long. The facts are
+/// read now, and all else happens when the future is polled.
+pub(crate) fn decide_async<R, C>(
+    policy: R,
+    sets: &[&dyn Facts],
+    patience: Option<Duration>,
+) -> impl Future<Output = Decision<R, C>> + use<R, C>
+where
+    R: Deref<Target = Policy<C>>,
+    C: Clock + fmt::Debug + Send + Sync,
+{
+    let mut asks = Asks::new(policy);
+    asks.patience = patience;
+    let why = asks.collect(sets);
+    decide_collected(asks, why)
+}
+
+async fn decide_collected<R, C>(mut asks: Asks<R, C>, why: Option<Why>) -> Decision<R, C>
 where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,

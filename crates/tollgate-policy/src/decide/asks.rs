@@ -34,9 +34,9 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// Returns whether both are the same limit of the same rule.
+    /// Returns whether both are the same limit of the same rule and key.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.rule, self.what) == (other.rule, other.what)
+        (self.rule, self.what, self.hash) == (other.rule, other.what, other.hash)
     }
 }
 

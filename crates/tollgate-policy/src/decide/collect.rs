@@ -21,8 +21,11 @@ struct Collected<'a, C> {
     list: &'a mut SmallVec<[Ask; 3]>,
     remote: &'a mut Vec<Ask>,
     would_deny: &'a mut SmallVec<[usize; 1]>,
-    /// The rules that apply.
+    /// The rules that apply by the facts that are read now.
     rules: SmallVec<[usize; 4]>,
+    /// Whether other facts were read before.
+    is_later: bool,
+    allowed: Option<Why>,
     refused: Option<Why>,
 }
 
@@ -31,8 +34,9 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
-    /// Collects what a request asks. Returns what decides without a limit, if anything does.
-    pub(crate) fn collect(&mut self, facts: &impl Facts) -> Option<Why> {
+    /// Collects what each of these facts asks. Returns what decides without a limit, if anything
+    /// does.
+    pub(crate) fn collect(&mut self, sets: &[impl Facts]) -> Option<Why> {
         let policy = &*self.policy;
         let mut collected = Collected {
             policy,
@@ -41,18 +45,53 @@ where
             remote: &mut self.remote,
             would_deny: &mut self.would_deny,
             rules: SmallVec::new(),
+            is_later: false,
+            allowed: None,
             refused: None,
         };
         let (chooser, rules, registry) = (&policy.chooser, &policy.rules, &policy.registry);
-        match registry.resolvers.is_empty() {
-            true => chooser.choose(rules, facts, &mut collected),
-            false => chooser.choose(rules, &registry.resolve(facts), &mut collected),
+        let (mut exempt, mut allowed) = (0, None);
+        for facts in sets {
+            match registry.resolvers.is_empty() {
+                true => chooser.choose(rules, facts, &mut collected),
+                false => chooser.choose(rules, &registry.resolve(facts), &mut collected),
+            }
+            if collected.refused.is_some() {
+                break;
+            }
+            exempt += usize::from(collected.allowed.is_some());
+            allowed = allowed.or(collected.allowed.take());
+            collected.rules.clear();
+            collected.is_later = true;
         }
-        collected.refused
+        // If the list `allow` exempts some of them, the rules of the others decide.
+        collected
+            .refused
+            .or(allowed.filter(|_| exempt == sets.len()))
     }
 }
 
-impl<C> Collected<'_, C> {
+impl<C: Clock + fmt::Debug + Send + Sync> Collected<'_, C> {
+    /// Raises the cost of a rule whose key other facts have too. Returns whether there is such a
+    /// rule.
+    #[cold]
+    fn raise(&mut self, rule: usize, hash: u64, cost: u64) -> bool {
+        let asks = self.list.iter_mut().chain(&mut *self.remote);
+        let mut is_known = false;
+        for ask in asks.filter(|ask| (ask.rule, ask.hash) == (rule, hash)) {
+            is_known = true;
+            let What::Limit(limit) = ask.what else {
+                continue;
+            };
+            let rule = self.policy.rules.get(rule);
+            let limit = rule.and_then(|rule| rule.limits.get(limit));
+            if limit.is_some_and(|limit| !limit.counts_requests(ask.plan)) {
+                ask.cost = ask.cost.max(cost);
+            }
+        }
+        is_known
+    }
+
     fn hash(&self, (start, end): (usize, usize)) -> u64 {
         let key = self.keys.get(start..end).unwrap_or_default();
         self.policy.hasher.0.hash_key(key)
@@ -74,13 +113,17 @@ impl<C: Clock + fmt::Debug + Send + Sync> Recorder for Collected<'_, C> {
     }
 
     fn list(&mut self, why: Why) {
-        self.refused = Some(why);
+        match why {
+            Why::Allowed(_) => self.allowed = Some(why),
+            _ => self.refused = Some(why),
+        }
     }
 
     fn refuse(&mut self, rule: usize, shadow: bool, _: Option<usize>, why: Why) {
         // Once, however many rules name it.
         self.rules.push(rule);
         match shadow {
+            true if self.would_deny.contains(&rule) => {}
             true => self.would_deny.push(rule),
             false => {
                 self.refused.get_or_insert(why);
@@ -95,6 +138,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> Recorder for Collected<'_, C> {
         self.rules.push(index);
         let Asked { key, plan, cost } = asked;
         let hash = self.hash(key);
+        if self.is_later && self.raise(index, hash, cost) {
+            return;
+        }
         let mut ask = |what, plan, cost, is_remote| {
             let ask = Ask {
                 rule: index,

@@ -13,6 +13,7 @@ mod state;
 mod visits;
 
 use std::fmt;
+use std::slice;
 use std::sync::Arc;
 
 use tollgate::clock::Clock;
@@ -23,7 +24,6 @@ use crate::policy::Policy;
 pub(crate) use acquire::decide;
 pub(crate) use acquire_async::decide_async;
 pub use asked::Asked;
-pub(crate) use asks::Asks;
 pub use decision::{Decision, Reason};
 
 impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
@@ -32,7 +32,30 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// It neither allocates nor locks if the keys have at most 64 bytes and at most three limits
     /// apply, and the facts don't.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<&Self, C> {
-        decide(self, facts, None)
+        self.decide_together(slice::from_ref(facts))
+    }
+
+    /// Decides about several sets of facts at once, such as the descriptors of Envoy: each rule that
+    /// applies to any of them is asked, and all permits are taken, or none. A rule is asked once for
+    /// each key, for the largest of its costs. An entry of the list `deny` that holds for one set
+    /// denies all, and an entry of `allow` exempts the sets for which it holds.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'user'\nwhen = { user = true }\nkey = 'user'\nlimit = '1/h'\n\
+    ///             [[rule]]\nname = 'tenant'\nkey = 'tenant'\nlimit = '9/h'";
+    /// let policy = Policy::from_toml(text)?;
+    /// let descriptors = [[("user", "ann")], [("tenant", "acme")]];
+    /// assert!(policy.decide_together(&descriptors).is_allowed());
+    ///
+    /// // Ann has no permit left, so nothing is taken from the tenant.
+    /// assert_eq!(policy.decide_together(&descriptors).denied_by(), Some("user"));
+    /// assert_eq!(policy.decide(&[("tenant", "acme")]).remaining(), Some(7));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn decide_together<F: Facts>(&self, sets: &[F]) -> Decision<&Self, C> {
+        decide(self, sets, None)
     }
 
     /// Decides as [`decide`](Self::decide) does. The decision keeps the policy alive, so it can
@@ -52,7 +75,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
     pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
-        decide(Arc::clone(self), facts, None)
+        decide(Arc::clone(self), slice::from_ref(facts), None)
     }
 
     /// Decides about a request, and also asks stores that decide asynchronously: see
@@ -96,9 +119,16 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         &'p self,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, C> {
-        let mut asks = Asks::new(self);
-        let why = asks.collect(&facts);
-        decide_async(asks, why)
+        self.decide_together_async(&[facts])
+    }
+
+    /// Decides about several sets of facts at once, as [`decide_together`](Self::decide_together)
+    /// does, and also asks stores as [`decide_async`](Self::decide_async) does.
+    pub fn decide_together_async<'p>(
+        &'p self,
+        sets: &[&dyn Facts],
+    ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, C> {
+        decide_async(self, sets, None)
     }
 
     /// Decides as [`decide_async`](Self::decide_async) does. The decision and the future keep the
@@ -130,8 +160,6 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         self: &Arc<Self>,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<C> {
-        let mut asks = Asks::new(Arc::clone(self));
-        let why = asks.collect(&facts);
-        decide_async(asks, why)
+        decide_async(Arc::clone(self), &[facts], None)
     }
 }

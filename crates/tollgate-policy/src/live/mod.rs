@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::path::Path;
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use tollgate::clock::{Clock, SystemClock};
 
 use crate::builder::Builder;
 use crate::compile::{Given, compile};
-use crate::decide::{Asks, Decision, decide, decide_async};
+use crate::decide::{Decision, decide, decide_async};
 use crate::facts::Facts;
 use crate::file::PolicyFile;
 use crate::file::disk::{FileError, read_text};
@@ -146,7 +147,21 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
     /// keeps that policy alive, so it can move to another thread or task.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
-        decide(Current(self.current.load()), facts, None)
+        self.decide_together(slice::from_ref(facts))
+    }
+
+    /// Decides about several sets of facts at once: see [`Policy::decide_together`].
+    pub fn decide_together<F: Facts>(&self, sets: &[F]) -> Decision<Current<C>, C> {
+        decide(Current(self.current.load()), sets, None)
+    }
+
+    /// Decides about several sets of facts at once, and also asks stores that decide
+    /// asynchronously: see [`Policy::decide_together_async`].
+    pub fn decide_together_async(
+        &self,
+        sets: &[&dyn Facts],
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
+        decide_async(self.load(), sets, None)
     }
 
     /// Decides as [`decide`](Self::decide) does, for a caller that waits and asks again: a denial
@@ -172,7 +187,11 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
         facts: &F,
         patience: Duration,
     ) -> Decision<Current<C>, C> {
-        decide(Current(self.current.load()), facts, Some(patience))
+        decide(
+            Current(self.current.load()),
+            slice::from_ref(facts),
+            Some(patience),
+        )
     }
 
     /// Decides about a request by the policy as it is now, and also asks stores that decide
@@ -206,7 +225,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
         &self,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
-        self.ask_async(facts, None)
+        self.decide_together_async(&[facts])
     }
 
     /// Decides as [`decide_async`](Self::decide_async) does, for a caller that waits and asks
@@ -216,18 +235,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
         facts: &dyn Facts,
         patience: Duration,
     ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
-        self.ask_async(facts, Some(patience))
-    }
-
-    fn ask_async(
-        &self,
-        facts: &dyn Facts,
-        patience: Option<Duration>,
-    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
-        let mut asks = Asks::new(self.load());
-        asks.patience = patience;
-        let why = asks.collect(&facts);
-        decide_async(asks, why)
+        decide_async(self.load(), &[facts], Some(patience))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The index of a matcher: from what a request has to the rules that are worth a test.
 //!
 //! A rule is listed under the hash of a part of a value that its requests have, such as the literal
-//! segments of its path. Other values can have the same hash, so what is found is tested as a whole.
+//! segments of its path. Other values can have the same hash, so what is found is tested as a
+//! whole.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};

@@ -4,6 +4,7 @@ mod costs;
 mod failures;
 mod keys;
 mod plans;
+mod sets;
 mod together;
 
 use std::time::Duration;

@@ -11,6 +11,7 @@ mod model;
 mod random;
 mod random_decisions;
 mod random_policies;
+mod random_sets;
 mod real;
 mod recordings;
 

@@ -94,6 +94,28 @@ fn each_store_gets_one_call_and_all_limits_show() {
 }
 
 #[test]
+fn several_sets_are_all_or_none_at_stores_too() {
+    let text = "[[rule]]\nname = 'near'\nkey = 'user'\nlimit = '2'\nstore = 'near'\n\
+                fallback = 'closed'\n[[rule]]\nname = 'memory'\nkey = 'user'\nlimit = '9/h'";
+    let (policy, near, _) = policy(&format!("apply = 'all'\n{text}"));
+    let [ann, bob] = ["ann", "bob"].map(|name| [("user", name)]);
+    let decision = run(policy.decide_together_async(&[&ann, &bob, &ann]));
+    assert!(decision.is_allowed());
+    assert_eq!(
+        names_and_left(decision.asked()),
+        [("memory", 8), ("memory", 8), ("near", 1), ("near", 1)]
+    );
+    assert_eq!(near.calls(), ["take [near near]"]);
+    assert_eq!(run(decision.undo_async()).ok(), Some(4));
+    assert!(run(policy.decide_async(&bob)).is_allowed());
+    assert!(run(policy.decide_async(&bob)).is_allowed());
+    // Bob has no permit left, so Ann keeps hers.
+    let denied = run(policy.decide_together_async(&[&ann, &bob]));
+    assert_eq!(denied.denied_by(), Some("near"));
+    assert_eq!(run(policy.decide_async(&ann)).remaining(), Some(1));
+}
+
+#[test]
 fn a_denial_in_memory_makes_no_call() {
     let (policy, near, far) = policy(&FOUR.replace("5/h", "1/h"));
     assert!(run(policy.decide_async(&ANN)).is_allowed());
