@@ -45,8 +45,50 @@ pub(crate) type MakeLimit<C> =
 pub(crate) struct Registry<C> {
     pub(crate) resolvers: BTreeMap<String, Arc<Resolver>>,
     pub(crate) algorithms: BTreeMap<String, Arc<MakeLimit<C>>>,
-    pub(crate) stores: BTreeMap<String, Arc<MakeLimit<C>>>,
-    pub(crate) remotes: BTreeMap<String, Arc<dyn RemoteStore>>,
+    pub(crate) stores: BTreeMap<String, Store<C>>,
+}
+
+/// A store that a program registers: see [`Builder::store`](crate::Builder::store). A
+/// [`RemoteStore`] is one, and [`here`](Self::here) makes one of a function.
+pub struct Store<C>(pub(crate) StoreKind<C>);
+
+pub(crate) enum StoreKind<C> {
+    Here(Arc<MakeLimit<C>>),
+    Elsewhere(Arc<dyn RemoteStore>),
+}
+
+impl<C> Store<C> {
+    /// Makes a store whose limits are decided in this process. `make` returns an error if it can't
+    /// make a limit: a text that says what must be different.
+    pub fn here(
+        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(StoreKind::Here(Arc::new(make)))
+    }
+}
+
+impl<C, S: RemoteStore + 'static> From<S> for Store<C> {
+    fn from(store: S) -> Self {
+        Self(StoreKind::Elsewhere(Arc::new(store)))
+    }
+}
+
+impl<C> Clone for Store<C> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            StoreKind::Here(make) => StoreKind::Here(Arc::clone(make)),
+            StoreKind::Elsewhere(store) => StoreKind::Elsewhere(Arc::clone(store)),
+        })
+    }
+}
+
+impl<C> fmt::Debug for Store<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            StoreKind::Here(_) => f.write_str("Store"),
+            StoreKind::Elsewhere(store) => store.fmt(f),
+        }
+    }
 }
 
 impl<C> Default for Registry<C> {
@@ -55,7 +97,6 @@ impl<C> Default for Registry<C> {
             resolvers: BTreeMap::new(),
             algorithms: BTreeMap::new(),
             stores: BTreeMap::new(),
-            remotes: BTreeMap::new(),
         }
     }
 }
@@ -66,7 +107,6 @@ impl<C> Clone for Registry<C> {
             resolvers: self.resolvers.clone(),
             algorithms: self.algorithms.clone(),
             stores: self.stores.clone(),
-            remotes: self.remotes.clone(),
         }
     }
 }
@@ -76,13 +116,20 @@ impl<C> fmt::Debug for Registry<C> {
         f.debug_struct("Registry")
             .field("resolvers", &self.resolvers.keys())
             .field("algorithms", &self.algorithms.keys())
-            .field("stores", &self.stores.keys())
-            .field("remotes", &self.remotes)
+            .field("stores", &self.stores)
             .finish()
     }
 }
 
 impl<C> Registry<C> {
+    /// Returns a store that decides asynchronously.
+    pub(crate) fn remote(&self, name: &str) -> Option<&Arc<dyn RemoteStore>> {
+        match self.stores.get(name)?.0 {
+            StoreKind::Here(_) => None,
+            StoreKind::Elsewhere(ref store) => Some(store),
+        }
+    }
+
     /// Returns the facts of a request, and those that registered resolvers compute.
     pub(crate) fn resolve<'r, F: Facts>(&'r self, facts: &'r F) -> Resolved<'r, F> {
         Resolved {

@@ -16,7 +16,7 @@ use crate::limit::{
 };
 use crate::parse::{MAX_PLANS, MEMORY, known_names};
 use crate::problem::{Problem, Problems};
-use crate::registry::{LimitSpec, Registry};
+use crate::registry::{LimitSpec, Registry, StoreKind};
 use crate::rule::KeySpec;
 use crate::state::Reuse;
 
@@ -289,32 +289,28 @@ impl<C: PolicyClock> Maker<'_, C> {
             }
             problems
         };
-        // A name is one of the two.
-        if let Some(store) = self.registry.remotes.get(name) {
-            let made = store.limit(&self.remote_spec(rule, limit.index, texts));
-            let remote = |limit| Remote {
-                store: Arc::clone(store),
-                limit,
-            };
-            return made.map(remote).map(RuleLimit::Remote).map_err(refused);
-        }
-        if let Some(make) = self.registry.stores.get(name) {
-            let made = make(&self.spec(rule, key, limit.index, texts));
-            let made = made.map_err(|message| refused(vec![message.as_str().into()]));
-            return made.map(RuleLimit::Own);
-        }
-        match limit.index {
-            0 => Err(self.unknown_store(rule)),
+        match self.registry.stores.get(name).map(|store| &store.0) {
+            Some(StoreKind::Elsewhere(store)) => {
+                let made = store.limit(&self.remote_spec(rule, limit.index, texts));
+                let remote = |limit| Remote {
+                    store: Arc::clone(store),
+                    limit,
+                };
+                made.map(remote).map(RuleLimit::Remote).map_err(refused)
+            }
+            Some(StoreKind::Here(make)) => {
+                let made = make(&self.spec(rule, key, limit.index, texts));
+                let made = made.map_err(|message| refused(vec![message.as_str().into()]));
+                made.map(RuleLimit::Own)
+            }
+            None if limit.index == 0 => Err(self.unknown_store(rule)),
             // Once, not for each limit.
-            _ => Err(Problems::new()),
+            None => Err(Problems::new()),
         }
     }
 
     fn unknown_store(&self, rule: &Rule) -> Problems {
-        let Registry {
-            stores, remotes, ..
-        } = self.registry;
-        let known = stores.keys().chain(remotes.keys()).map(String::as_str);
+        let known = self.registry.stores.keys().map(String::as_str);
         let known = known_names(&rule.store, std::iter::once(MEMORY).chain(known));
         let message = format!("must be a registered store{known}");
         let mut problems = Problems::new();

@@ -61,7 +61,7 @@ pub(crate) fn compile<C: PolicyClock>(
         saved,
     } = given;
     problems.append(file.check_facts(|name| registry.resolvers.contains_key(name)));
-    check_always(file, |store| registry.remotes.contains_key(store), problems);
+    check_always(file, |store| registry.remote(store).is_some(), problems);
     let key_secret = key_secret(file, &registry, problems);
     let maker = Maker {
         registry: &registry,
@@ -120,7 +120,7 @@ fn key_secret<C>(
     };
     let names: BTreeSet<&str> = file.rules.iter().map(|rule| rule.store.as_str()).collect();
     for name in names {
-        let store = registry.remotes.get(name);
+        let store = registry.remote(name);
         if let Some(Err(message)) = store.map(|store| store.take_key_secret()) {
             let field = format!("key-secret of the store {}", quoted(name));
             let position = file.key_secret.as_ref().and_then(|it| it.position);

@@ -283,7 +283,7 @@ where
     ///             fallback = { open = { at_most = 1 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let ann = [("user", "ann")];
     /// let decision = policy.decide_async(&ann).await;
     /// assert!(decision.is_allowed());

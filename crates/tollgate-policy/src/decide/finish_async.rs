@@ -36,7 +36,7 @@ where
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }\ncount = 'failures'";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// for _ in 0..5 {
     ///     let decision = policy.decide_async(&[("user", "ann")]).await;
     ///     assert!(decision.is_allowed());
@@ -77,7 +77,7 @@ where
     ///             cost = { estimate = 'estimate', settle = 'used' }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let decision = policy.decide_async(&[("user", "ann"), ("estimate", "2")]).await;
     /// assert!(decision.is_allowed());
     /// let settled = decision.settle_async(&[("used", "1")]).await?;
@@ -146,7 +146,7 @@ where
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// for _ in 0..5 {
     ///     let decision = policy.decide_async(&[("user", "ann")]).await;
     ///     assert!(decision.is_allowed());

@@ -104,7 +104,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let ann = [("user", "ann")];
     /// for expected in [true, true, false] {
     ///     let decision = policy.decide_async(&ann).await;
@@ -147,7 +147,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let policy = Arc::new(policy);
     /// let task = tokio::spawn(policy.decide_async_owned(&[("user", "ann")]));
     /// assert!(task.await?.is_allowed());

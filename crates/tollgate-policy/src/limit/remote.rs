@@ -123,7 +123,7 @@ impl FallbackKind {
 
 /// A store whose limits are decided asynchronously, such as a server.
 ///
-/// [`Builder::remote_store`](crate::Builder::remote_store) registers it, and
+/// [`Builder::store`](crate::Builder::store) registers it, and
 /// [`Policy::decide_async`](crate::Policy::decide_async) asks it.
 ///
 /// ```
@@ -167,7 +167,7 @@ impl FallbackKind {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), tollgate_policy::Problems> {
 /// let text = "[[rule]]\nname = 'a'\nlimit = '5/min'\nstore = 'closed'\nfallback = 'closed'";
-/// let policy = Policy::builder().remote_store("closed", Closed).build_toml(text)?;
+/// let policy = Policy::builder().store("closed", Closed).build_toml(text)?;
 /// let decision = policy.decide_async(&()).await;
 /// assert_eq!(decision.denied_by(), Some("a"));
 /// assert_eq!(decision.retry_after(), Some(Duration::from_secs(60)));

@@ -209,7 +209,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let live = LivePolicy::new(policy);
     /// let ann = [("user", "ann")];
     /// assert!(live.decide_async(&ann).await.is_allowed());

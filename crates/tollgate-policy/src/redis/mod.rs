@@ -14,7 +14,7 @@
 //!     let client = connect_lazily("redis://127.0.0.1/")?;
 //!     let server = Server::new(client).with_budget(Duration::from_millis(20));
 //!     let store = RedisStore::new(Arc::new(server), Keys::new("api")?);
-//!     let policy = Policy::builder().remote_store("redis", store).build_toml(
+//!     let policy = Policy::builder().store("redis", store).build_toml(
 //!         r#"
 //!         [[rule]]
 //!         name     = "login"
@@ -108,7 +108,7 @@ const ALGORITHMS: [&str; 8] = [
 /// let store = RedisStore::new(server, Keys::new("api")?);
 /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '100/min'\nstore = 'redis'\n\
 ///             fallback = 'open'";
-/// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+/// let policy = Policy::builder().store("redis", store).build_toml(text)?;
 /// # let _ = policy;
 /// # Ok(())
 /// # }
@@ -171,7 +171,7 @@ impl RedisStore<NoServer> {
     /// let store = RedisStore::without_server(Keys::new("api")?);
     /// let text = "[[rule]]\nname = 'api'\nlimit = 'concurrency 5'\nstore = 'redis'\n\
     ///             fallback = 'closed'";
-    /// let builder = Policy::builder().remote_store("redis", store);
+    /// let builder = Policy::builder().store("redis", store);
     /// assert_eq!(
     ///     builder.check_toml(text).to_string(),
     ///     "3:9: error: rule \"api\": limit is \"concurrency 5\", but lease is missing, as in \
