@@ -64,18 +64,13 @@ impl Index {
     /// `facts` are all that these read, sorted.
     pub(super) fn new(whens: &[When], facts: &[FactName]) -> Self {
         let mut shared: HashMap<Key<'_>, u64, FixedState> = HashMap::default();
-        for key in whens
-            .iter()
-            .flat_map(|when| &when.all)
-            .filter_map(keys)
-            .flatten()
-        {
-            *shared.entry(key).or_default() += 1;
+        for when in whens {
+            each_key(when, &mut |key| *shared.entry(key).or_default() += 1);
         }
         let cost = |keys: &Vec<Key<'_>>| keys.iter().filter_map(|key| shared.get(key)).sum::<u64>();
         let mut index = Self::default();
         for (rule, when) in (0..).zip(whens) {
-            match when.all.iter().filter_map(keys).min_by_key(cost) {
+            match place(when, &cost) {
                 Some(keys) => keys.into_iter().for_each(|key| index.add(key, facts, rule)),
                 None => index.others.push(rule),
             }
@@ -200,6 +195,26 @@ fn at_places(mut places: u8, segments: &[u64]) -> Option<u64> {
         }
     }
     None
+}
+
+/// Returns keys of which each request has one that fulfills the conditions. `None` if there are
+/// none. Of several that would do, it takes those with the lowest `cost`.
+fn place<'w>(when: &'w When, cost: &impl Fn(&Vec<Key<'w>>) -> u64) -> Option<Vec<Key<'w>>> {
+    let any = when.any.iter().map(|when| place(when, cost));
+    let any = any.collect::<Option<Vec<_>>>().map(|keys| keys.concat());
+    let any = any.filter(|_| !when.any.is_empty());
+    let all = when.all.iter().filter_map(keys);
+    all.chain(any).min_by_key(cost)
+}
+
+/// Calls back each key that the conditions could be listed under.
+fn each_key<'w>(when: &'w When, found: &mut impl FnMut(Key<'w>)) {
+    when.all
+        .iter()
+        .filter_map(keys)
+        .flatten()
+        .for_each(&mut *found);
+    when.any.iter().for_each(|when| each_key(when, found));
 }
 
 /// Returns a key for each value that fulfills a condition. `None` if there is a value without one.
