@@ -1,5 +1,5 @@
-//! A program that registers names of its own: a resolver that makes a key, an algorithm, a limit and
-//! a store. Its policy uses all four.
+//! A program that registers names of its own: a resolver that makes a key, an algorithm, a limit
+//! and a store. Its policy uses all four.
 //!
 //! ```sh
 //! cargo run -p tollgate-policy --example own_names

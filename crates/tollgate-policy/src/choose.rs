@@ -177,6 +177,7 @@ fn also<R: AsRef<Reads>>(rules: &[R], index: usize) -> impl Iterator<Item = (usi
 }
 
 /// Adds what one rule asks.
+#[inline]
 fn add<R: AsRef<Reads>>(
     rules: &[R],
     index: usize,

@@ -64,6 +64,7 @@ where
 }
 
 /// Asks the limits of this process.
+#[inline]
 pub(crate) fn acquire<R, C>(asks: Asks<R, C>) -> State<R, C>
 where
     R: Deref<Target = Policy<C>>,
@@ -84,6 +85,7 @@ pub(crate) const fn counts(denied: Denied) -> bool {
 }
 
 /// Asks a single rate. A composition of one limit would answer the same, but take longer.
+#[inline]
 fn acquire_one<R, C>(asks: Asks<R, C>) -> State<R, C>
 where
     R: Deref<Target = Policy<C>>,

@@ -118,6 +118,7 @@ where
     R: Deref<Target = Policy<C>>,
     C: Clock + fmt::Debug + Send + Sync,
 {
+    #[inline]
     fn from(state: State<R, C>) -> Self {
         Self {
             state,

@@ -35,10 +35,10 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
         self.decide_together(slice::from_ref(facts))
     }
 
-    /// Decides about several sets of facts at once, such as the descriptors of Envoy: each rule that
-    /// applies to any of them is asked, and all permits are taken, or none. A rule is asked once for
-    /// each key, for the largest of its costs. An entry of the list `deny` that holds for one set
-    /// denies all, and an entry of `allow` exempts the sets for which it holds.
+    /// Decides about several sets of facts at once, such as the descriptors of Envoy: each rule
+    /// that applies to any of them is asked, and all permits are taken, or none. A rule is asked
+    /// once for each key, for the largest of its costs. An entry of the list `deny` that holds for
+    /// one set denies all, and an entry of `allow` exempts the sets for which it holds.
     ///
     /// ```
     /// use tollgate_policy::Policy;
