@@ -67,7 +67,7 @@ impl Facts for AllFacts<'_> {
 }
 
 /// A decision of a policy whose stores decide at once, or of one whose stores do not.
-enum Decided<C: Clock + fmt::Debug + Send + Sync> {
+enum Decided<C: PolicyClock> {
     Here(Decision<Current<C>, C>),
     Elsewhere(Decision<Arc<Policy<C>>, C>),
 }

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::Denied;
-use tollgate::clock::Clock;
 use tollgate::compose::{Held, Members, Visitor};
 
-use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::{Bytes, What};
 
@@ -92,11 +91,7 @@ where
     }
 }
 
-impl<C, R> Members<C> for Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Members<C> for Asks<R, C> {
     type Grants = SmallVec<[Option<Held>; 3]>;
     const COUNT: Option<usize> = None;
 

@@ -1,16 +1,14 @@
 //! What a request asks, as the recorder of its rules.
 
-use std::fmt;
 use std::ops::Deref;
 
 use smallvec::SmallVec;
-use tollgate::clock::Clock;
 use tollgate::keyed::KeyHasher;
 
 use super::asks::{Ask, Asks};
 use crate::choose::{Asked, Recorder, Why};
 use crate::facts::Facts;
-use crate::limit::RuleLimit;
+use crate::limit::{PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::{Bytes, What};
 
@@ -29,11 +27,7 @@ struct Collected<'a, C> {
     refused: Option<Why>,
 }
 
-impl<R, C> Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     /// Collects what each of these facts asks. Returns what decides without a limit, if anything
     /// does.
     pub(crate) fn collect(&mut self, sets: &[impl Facts]) -> Option<Why> {
@@ -71,7 +65,7 @@ where
     }
 }
 
-impl<C: Clock + fmt::Debug + Send + Sync> Collected<'_, C> {
+impl<C: PolicyClock> Collected<'_, C> {
     /// Raises the cost of a rule whose key other facts have too. Returns whether there is such a
     /// rule.
     #[cold]
@@ -98,7 +92,7 @@ impl<C: Clock + fmt::Debug + Send + Sync> Collected<'_, C> {
     }
 }
 
-impl<C: Clock + fmt::Debug + Send + Sync> Recorder for Collected<'_, C> {
+impl<C: PolicyClock> Recorder for Collected<'_, C> {
     fn keys(&mut self) -> &mut Bytes {
         self.keys
     }

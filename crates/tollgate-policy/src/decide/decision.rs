@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::clock::{Clock, SystemClock};
+use tollgate::clock::SystemClock;
 use tollgate::compose::Members;
 use tollgate::error::ComposeError;
 use tollgate::outcome::{GrantInfo, Settled};
@@ -19,7 +19,7 @@ use super::visits::Available;
 use crate::choose::Why;
 use crate::facts::Facts;
 use crate::file::Count;
-use crate::limit::FallbackKind;
+use crate::limit::{FallbackKind, PolicyClock};
 use crate::policy::Policy;
 use crate::rule::{CompiledRule, Outcome, What};
 
@@ -106,18 +106,14 @@ pub enum Reason<'d> {
 pub struct Decision<R, C = SystemClock>
 where
     R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
+    C: PolicyClock,
 {
     pub(crate) state: State<R, C>,
     /// What stores elsewhere answered, if any were asked.
     pub(crate) remotes: Option<Box<Remotes>>,
 }
 
-impl<R, C> From<State<R, C>> for Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> From<State<R, C>> for Decision<R, C> {
     #[inline]
     fn from(state: State<R, C>) -> Self {
         Self {
@@ -127,11 +123,7 @@ where
     }
 }
 
-impl<R, C> Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns whether the request is allowed.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
@@ -549,11 +541,7 @@ where
     }
 }
 
-impl<R, C> Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     pub(crate) fn now(&self) -> Tick {
         self.policy.clock.now()
     }
@@ -567,11 +555,7 @@ where
     }
 }
 
-impl<R, C> fmt::Debug for Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> fmt::Debug for Decision<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut decision = f.debug_struct("Decision");
         decision.field("is_allowed", &self.is_allowed());

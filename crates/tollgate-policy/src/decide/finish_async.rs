@@ -1,24 +1,18 @@
 //! The end of a request that asked stores elsewhere.
 
-use std::fmt;
 use std::ops::Deref;
 
-use tollgate::clock::Clock;
 use tollgate::outcome::Settled;
 
 use super::asks::Ask;
 use super::decision::Decision;
 use crate::facts::Facts;
 use crate::file::Count;
-use crate::limit::RemoteError;
+use crate::limit::{PolicyClock, RemoteError};
 use crate::policy::Policy;
 use crate::rule::{Outcome, What};
 
-impl<R, C> Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Ends an allowed request as [`finish`](Self::finish) does, also at the stores that decide
     /// asynchronously. Returns what came back and what was charged.
     ///

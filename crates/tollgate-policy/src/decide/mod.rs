@@ -12,13 +12,11 @@ mod remotes;
 mod state;
 mod visits;
 
-use std::fmt;
 use std::slice;
 use std::sync::Arc;
 
-use tollgate::clock::Clock;
-
 use crate::facts::Facts;
+use crate::limit::PolicyClock;
 use crate::policy::Policy;
 
 pub(crate) use acquire::decide;
@@ -26,7 +24,7 @@ pub(crate) use acquire_async::decide_async;
 pub use asked::Asked;
 pub use decision::{Decision, Reason};
 
-impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
+impl<C: PolicyClock> Policy<C> {
     /// Decides about a request, and takes the permits of all limits that apply, or none.
     ///
     /// It neither allocates nor locks if the keys have at most 64 bytes and at most three limits

@@ -1,16 +1,15 @@
 //! How a decision came about, with the permits that it holds.
 
-use std::fmt;
 use std::ops::Deref;
 
 use tollgate::Denied;
-use tollgate::clock::Clock;
 use tollgate::compose::{All, AllGranted, Held, Within};
 use tollgate::error::ComposeError;
 
 use super::asks::Asks;
 use super::many::Many;
 use crate::choose::Why;
+use crate::limit::PolicyClock;
 use crate::policy::Policy;
 
 pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
@@ -19,11 +18,7 @@ pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
     clippy::large_enum_variant,
     reason = "a box would allocate for each decision"
 )]
-pub(crate) enum State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+pub(crate) enum State<R: Deref<Target = Policy<C>>, C: PolicyClock> {
     /// No limit applies.
     Free(R, Option<Why>),
     /// Denied without asking a limit.
@@ -40,11 +35,7 @@ where
     Many(Box<Many<R, C>>),
 }
 
-impl<R, C> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
     pub(crate) const fn is_allowed(&self) -> bool {
         matches!(
             self,

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
-use tollgate::clock::{Clock, SystemClock};
+use tollgate::clock::SystemClock;
 
 use crate::builder::Builder;
 use crate::compile::{Given, compile};
@@ -143,7 +143,7 @@ impl<C> From<Policy<C>> for Arc<LivePolicy<C>> {
     }
 }
 
-impl<C: Clock + fmt::Debug + Send + Sync> LivePolicy<C> {
+impl<C: PolicyClock> LivePolicy<C> {
     /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
     /// keeps that policy alive, so it can move to another thread or task.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
