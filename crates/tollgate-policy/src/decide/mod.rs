@@ -30,7 +30,7 @@ impl<C: PolicyClock> Policy<C> {
     /// It neither allocates nor locks if the keys have at most 64 bytes and at most three limits
     /// apply, and the facts don't.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<&Self, C> {
-        self.decide_together(slice::from_ref(facts))
+        decide(self, slice::from_ref(facts), None)
     }
 
     /// Decides about several sets of facts at once, such as the descriptors of Envoy: each rule
@@ -117,7 +117,7 @@ impl<C: PolicyClock> Policy<C> {
         &'p self,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<&'p Self, C>> + use<'p, C> {
-        self.decide_together_async(&[facts])
+        decide_async(self, &[facts], None)
     }
 
     /// Decides about several sets of facts at once, as [`decide_together`](Self::decide_together)

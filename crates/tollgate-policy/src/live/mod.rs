@@ -147,25 +147,12 @@ impl<C: PolicyClock> LivePolicy<C> {
     /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
     /// keeps that policy alive, so it can move to another thread or task.
     pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
-        self.decide_together(slice::from_ref(facts))
+        self.decide_together(slice::from_ref(facts), None)
     }
 
-    /// Decides about several sets of facts at once: see [`Policy::decide_together`].
-    pub fn decide_together<F: Facts>(&self, sets: &[F]) -> Decision<Current<C>, C> {
-        decide(Current(self.current.load()), sets, None)
-    }
-
-    /// Decides about several sets of facts at once, and also asks stores that decide
-    /// asynchronously: see [`Policy::decide_together_async`].
-    pub fn decide_together_async(
-        &self,
-        sets: &[&dyn Facts],
-    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
-        decide_async(self.load(), sets, None)
-    }
-
-    /// Decides as [`decide`](Self::decide) does, for a caller that waits and asks again: a denial
-    /// that ends within `patience` does not count towards a ban.
+    /// Decides about several sets of facts at once: see [`Policy::decide_together`]. A denial that
+    /// ends within the `patience` of a caller that waits and asks again does not count towards a
+    /// ban.
     ///
     /// ```
     /// use std::time::Duration;
@@ -177,21 +164,17 @@ impl<C: PolicyClock> LivePolicy<C> {
     /// let ann = [("user", "ann")];
     /// assert!(live.decide(&ann).is_allowed());
     /// for _ in 0..9 {
-    ///     let denied = live.decide_patiently(&ann, Duration::from_secs(60));
+    ///     let denied = live.decide_together(&[ann], Some(Duration::from_secs(60)));
     ///     assert!(denied.retry_after() <= Some(Duration::from_secs(60))); // there is no ban
     /// }
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
-    pub fn decide_patiently<F: Facts>(
+    pub fn decide_together<F: Facts>(
         &self,
-        facts: &F,
-        patience: Duration,
+        sets: &[F],
+        patience: Option<Duration>,
     ) -> Decision<Current<C>, C> {
-        decide(
-            Current(self.current.load()),
-            slice::from_ref(facts),
-            Some(patience),
-        )
+        decide(Current(self.current.load()), sets, patience)
     }
 
     /// Decides about a request by the policy as it is now, and also asks stores that decide
@@ -225,17 +208,17 @@ impl<C: PolicyClock> LivePolicy<C> {
         &self,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
-        self.decide_together_async(&[facts])
+        self.decide_together_async(&[facts], None)
     }
 
-    /// Decides as [`decide_async`](Self::decide_async) does, for a caller that waits and asks
-    /// again: see [`decide_patiently`](Self::decide_patiently).
-    pub fn decide_async_patiently(
+    /// Decides as [`decide_together`](Self::decide_together) does, and also asks stores that decide
+    /// asynchronously.
+    pub fn decide_together_async(
         &self,
-        facts: &dyn Facts,
-        patience: Duration,
+        sets: &[&dyn Facts],
+        patience: Option<Duration>,
     ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
-        decide_async(self.load(), &[facts], Some(patience))
+        decide_async(self.load(), sets, patience)
     }
 }
 

@@ -176,10 +176,7 @@ fn what_a_fallback_grants_to_requests_that_are_dropped_comes_back() {
         paused().block_on(async {
             let store = RedisStore::without_server(Keys::new("tower").unwrap());
             let builder = Policy::builder().clock(ManualClock::new());
-            let policy = builder
-                .store("redis", store)
-                .build_toml(text)
-                .unwrap();
+            let policy = builder.store("redis", store).build_toml(text).unwrap();
             let live = Arc::new(LivePolicy::new(policy));
             let ended = storm(seed, RateLimitLayer::policy(Arc::clone(&live))).await;
             assert!(ended.len() > CLIENTS_OF_A_SEED / 4, "{}", ended.len());
