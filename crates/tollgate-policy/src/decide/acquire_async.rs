@@ -116,11 +116,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Held<R, C> {
     }
 
     fn undo(&mut self) {
-        match &mut self.0 {
-            Some(State::Granted(granted)) => _ = granted.undo_each(),
-            Some(State::Many(many)) => _ = many.undo(),
-            _ => {}
-        }
+        _ = self.0.as_mut().map(State::undo);
     }
 
     fn keep(mut self, remotes: Option<Box<Remotes>>) -> Decision<R, C> {

@@ -534,9 +534,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 asks.with(0, |limit| limit.give_back(held, now))
                     .unwrap_or(0)
             }
-            State::Granted(granted) => granted.undo(),
-            State::Many(mut many) => many.undo(),
-            _ => 0,
+            mut several => several.undo(),
         }
     }
 }

@@ -43,6 +43,16 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
         )
     }
 
+    /// Gives the permits back, as far as they can be, apart from those of a single rate. Returns how
+    /// many came back.
+    pub(crate) fn undo(&mut self) -> u64 {
+        match self {
+            Self::Granted(granted) => granted.undo_each(),
+            Self::Many(many) => many.undo(),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn asks(&self) -> Option<&Asks<R, C>> {
         match self {
             Self::Free(..) | Self::Refused(..) | Self::Invalid(_) => None,

@@ -3,12 +3,18 @@
 use tollgate::AnyAlgorithm;
 
 use super::display::{Shown, ShownValues};
-use super::rules::Outcome;
 use super::{Asks, Cost, KeyPart, Plan, key};
-use crate::choose::Why;
+use crate::choose::{Asked, Why};
 use crate::facts::{FactName, Facts};
 use crate::file::{Override, Plans, Rule};
 use crate::rule::failure;
+
+/// What a rule that applies does.
+pub(super) enum Outcome {
+    /// It denies the request whatever is left.
+    Denies(Why),
+    Asks(Asked),
+}
 
 /// The limits of a request.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Which rules apply to a request.
 
-use super::{Applied, Explained, List, Listed, asks};
+use super::asks::{self, Outcome};
+use super::{Applied, Explained, List, Listed};
 use crate::choose::{Asked, Chooser, Recorder, Why};
 use crate::facts::Facts;
 use crate::file::{Applies, Apply, Override, PolicyFile, Rule};
@@ -12,13 +13,6 @@ enum State {
     Skipped,
     /// It applies by its own conditions, or with the rule that names it.
     Applies(Option<usize>, Outcome),
-}
-
-/// What a rule that applies does.
-pub(super) enum Outcome {
-    /// It denies the request whatever is left.
-    Denies(Why),
-    Asks(Asked),
 }
 
 /// A decision as it was recorded.
