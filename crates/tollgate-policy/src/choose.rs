@@ -76,7 +76,7 @@ pub(crate) struct Chooser {
     pub(crate) apply: Apply,
     pub(crate) deny: List,
     pub(crate) allow: List,
-    matcher: Matcher,
+    pub(crate) matcher: Matcher,
 }
 
 impl Chooser {

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::choose::Chooser;
 use crate::compile::check_possible;
-use crate::file::{Applies, At, BanOf, PolicyFile, Rule};
+use crate::file::{Applies, BanOf, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted, short_number};
-use crate::when::Matcher;
 
 use super::report::{is_in_memory, warn};
 use super::{costs, covered, names, tighter};
@@ -138,16 +138,7 @@ fn table_bytes(rule: &Rule) -> u128 {
 
 /// Warns if too many conditions have to be tested one by one.
 fn unindexed(file: &PolicyFile, problems: &mut Problems) {
-    let conditions = |at: &At<Applies>| match &at.value {
-        Applies::When(when) => Some(when.clone()),
-        _ => None,
-    };
-    let whens: Vec<_> = file
-        .rules
-        .iter()
-        .filter_map(|rule| conditions(&rule.when))
-        .collect();
-    let count = Matcher::new(whens.iter().map(Some)).unindexed();
+    let count = Chooser::of(file).matcher.unindexed();
     if count > MAX_UNINDEXED {
         let message = format!(
             "{count} rules have only conditions that are tested one by one, such as globs without \

@@ -116,9 +116,9 @@ impl Index {
                 // A value that is not known can be any.
                 Some(Inputs::Several { more: true, .. }) => lists.push(&probe.all),
                 Some(Inputs::Several { known, .. }) => {
-                    known
-                        .iter()
-                        .for_each(|it| probe.push(it, &mut Path::new(), lists));
+                    for input in known {
+                        probe.push(input, &mut Path::new(), lists);
+                    }
                 }
             }
         }
