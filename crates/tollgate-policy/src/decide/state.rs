@@ -43,8 +43,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
         )
     }
 
-    /// Gives the permits back, as far as they can be, apart from those of a single rate. Returns how
-    /// many came back.
+    /// Gives the permits back, as far as they can be, apart from those of a single rate. Returns
+    /// how many came back.
     pub(crate) fn undo(&mut self) -> u64 {
         match self {
             Self::Granted(granted) => granted.undo_each(),

@@ -334,8 +334,8 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
     }
 }
 
-/// Returns the limits, to be decided together. A rule is asked once for each key of a request, so no
-/// limit occurs twice. `None` if there are none.
+/// Returns the limits, to be decided together. A rule is asked once for each key of a request, so
+/// no limit occurs twice. `None` if there are none.
 fn all<C: Client>(limits: &[(Plan<C>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
     let keys = limits.iter().map(|(plan, user)| plan.limiter.key(user));
     let keys: Vec<RedisKey<'_, C>> = keys.collect();

@@ -3,6 +3,7 @@
 mod costs;
 mod failures;
 mod keys;
+mod own_limits;
 mod plans;
 mod sets;
 mod together;
