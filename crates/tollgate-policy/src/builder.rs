@@ -12,11 +12,11 @@ use tollgate::clock::SystemClock;
 use crate::compile::{Given, compile};
 use crate::facts::{Facts, Value};
 use crate::file::PolicyFile;
-use crate::limit::{OwnLimit, PolicyClock};
+use crate::limit::{LimitSpec, OwnLimit, PolicyClock};
 use crate::parse::read_toml;
 use crate::policy::{Policy, hasher};
 use crate::problem::{Problem, Problems, quoted};
-use crate::registry::{LimitSpec, Registry, Store, StoreKind};
+use crate::registry::{Registry, Store, StoreKind};
 use crate::state::{Saved, StateError};
 
 /// Makes a [`Policy`], with the names that the program registers.

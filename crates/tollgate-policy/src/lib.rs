@@ -63,17 +63,17 @@ pub use explain::explain;
 pub use facts::{FactKind, FactName, Facts, Value, Values};
 pub use file::disk::FileError;
 pub use file::secret::Secret;
-pub use limit::{DynLimit, Hashed, KeyRef, Limit, OwnLimit, PolicyClock};
+pub use limit::{DynLimit, Hashed, KeyRef, Limit, LimitSpec, OwnLimit, PolicyClock};
 pub use limit::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    RemoteRefusal, RemoteStore,
 };
 #[cfg(feature = "watch")]
 pub use live::Watch;
 pub use live::{Current, LivePolicy, Reloaded};
 pub use policy::Policy;
 pub use problem::{Position, Problem, Problems, Severity};
-pub use registry::{LimitSpec, Store};
+pub use registry::Store;
 pub use rule::Outcome;
 pub use state::{RuleState, StateError};
 

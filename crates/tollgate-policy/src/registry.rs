@@ -6,36 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::facts::{FactKind, FactName, Facts, Value, Values};
-use crate::file::Fallback;
-use crate::limit::{Hashed, OwnLimit, RemoteStore};
+use crate::limit::{LimitSpec, OwnLimit, RemoteStore};
 
 /// Computes a fact from others: a key, or the name of a plan.
 pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
-
-/// What a limit of a registered algorithm or store is made from.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct LimitSpec<'s, C> {
-    /// The name of the rule.
-    pub rule: &'s str,
-    /// The position of the limit among those of the rule.
-    pub index: usize,
-    /// The text of the limit, and of each plan if the rule has plans: for an algorithm what follows
-    /// its name, for a store the whole text.
-    pub limits: Vec<&'s str>,
-    /// Whether the rule has a key. If not, all requests have the same empty one.
-    pub has_key: bool,
-    /// The number of keys in use at once.
-    pub capacity: usize,
-    /// What happens to a new key that finds no slot.
-    pub overflow: tollgate::keyed::Overflow,
-    /// What decides while the store does not answer.
-    pub fallback: &'s Fallback,
-    /// The policy's clock.
-    pub clock: &'s C,
-    /// The hasher for a `Keyed` table.
-    pub hasher: Hashed,
-}
 
 /// Makes a limit, or says what is wrong with its text and what is allowed.
 pub(crate) type MakeLimit<C> =

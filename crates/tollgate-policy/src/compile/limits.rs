@@ -11,12 +11,12 @@ use super::refuse::{of_refusal, refuse, too_large};
 use crate::file::secret::Secret;
 use crate::file::{At, Fallback, Rule};
 use crate::limit::{
-    Hashed, KeyHash, Overrides, PolicyClock, Remote, RemoteRefusal, RemoteSpec, RuleLimit, Spec,
+    Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteRefusal, RuleLimit, Spec,
     config_message,
 };
 use crate::parse::{MAX_PLANS, MEMORY, known_names};
 use crate::problem::{Problem, Problems};
-use crate::registry::{LimitSpec, Registry, StoreKind};
+use crate::registry::{Registry, StoreKind};
 use crate::rule::KeySpec;
 use crate::state::Reuse;
 
@@ -271,7 +271,8 @@ impl<C: PolicyClock> Maker<'_, C> {
         };
         let texts: Vec<String> = limit.texts.iter().map(after_name).collect();
         let texts = texts.iter().map(String::as_str).collect();
-        make(&self.spec(rule, key, limit.index, texts)).map(RuleLimit::Own)
+        let spec = self.spec(rule, key, limit.index, texts, self.clock);
+        make(&spec).map(RuleLimit::Own)
     }
 
     fn of_store(
@@ -291,7 +292,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         };
         match self.registry.stores.get(name).map(|store| &store.0) {
             Some(StoreKind::Elsewhere(store)) => {
-                let made = store.limit(&self.remote_spec(rule, limit.index, texts));
+                let made = store.limit(&self.spec(rule, key, limit.index, texts, &()));
                 let remote = |limit| Remote {
                     store: Arc::clone(store),
                     limit,
@@ -299,7 +300,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                 made.map(remote).map(RuleLimit::Remote).map_err(refused)
             }
             Some(StoreKind::Here(make)) => {
-                let made = make(&self.spec(rule, key, limit.index, texts));
+                let made = make(&self.spec(rule, key, limit.index, texts, self.clock));
                 let made = made.map_err(|message| refused(vec![message.as_str().into()]));
                 made.map(RuleLimit::Own)
             }
@@ -318,40 +319,29 @@ impl<C: PolicyClock> Maker<'_, C> {
         problems
     }
 
-    fn spec<'s>(
+    fn spec<'s, D>(
         &'s self,
         rule: &'s Rule,
         key: &KeySpec,
         index: usize,
         limits: Vec<&'s str>,
-    ) -> LimitSpec<'s, C> {
+        clock: &'s D,
+    ) -> LimitSpec<'s, D> {
+        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+        let fallback = rule.fallback.as_ref();
         LimitSpec {
             rule: &rule.name,
             index,
             limits,
+            plans: plans.map(|(name, _)| name.as_str()).collect(),
             has_key: !key.is_empty(),
             capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
             overflow: rule.overflow,
-            fallback: fallback(rule),
-            clock: self.clock,
-            hasher: self.hasher.clone(),
-        }
-    }
-
-    fn remote_spec<'s>(
-        &'s self,
-        rule: &'s Rule,
-        index: usize,
-        limits: Vec<&'s str>,
-    ) -> RemoteSpec<'s> {
-        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
-        RemoteSpec {
-            rule: &rule.name,
-            index,
-            limits,
-            plans: plans.map(|(name, _)| name.as_str()).collect(),
-            fallback: fallback(rule),
+            // A rule that does not say it is an error.
+            fallback: fallback.map_or(&Fallback::Closed, |it| &it.value),
             key_secret: self.key_secret,
+            clock,
+            hasher: self.hasher.clone(),
         }
     }
 
@@ -395,10 +385,4 @@ impl<C: PolicyClock> Maker<'_, C> {
         }
         overrides
     }
-}
-
-/// Returns what decides while the store does not answer. A rule that does not say so is an error.
-fn fallback(rule: &Rule) -> &Fallback {
-    let fallback = rule.fallback.as_ref();
-    fallback.map_or(&Fallback::Closed, |it| &it.value)
 }

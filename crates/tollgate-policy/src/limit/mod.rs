@@ -20,8 +20,9 @@ pub use own::{DynLimit, KeyRef, Limit, OwnLimit};
 pub(crate) use remote::Remote;
 pub use remote::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    RemoteRefusal, RemoteStore,
 };
+pub use spec::LimitSpec;
 pub(crate) use spec::{Spec, config_message};
 
 /// What a policy needs of its clock.

@@ -63,8 +63,8 @@ use tollgate_redis::{
 
 use crate::file;
 use crate::limit::{
-    FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    FallbackKind, LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants,
+    RemoteLimit, RemoteRefusal, RemoteStore,
 };
 use crate::parse::known_names;
 
@@ -188,7 +188,7 @@ impl RedisStore<NoServer> {
 impl<C: Client + 'static> RedisStore<C> {
     fn plan(
         &self,
-        spec: &RemoteSpec<'_>,
+        spec: &LimitSpec<'_>,
         position: usize,
         text: &str,
     ) -> Result<Plan<C>, RemoteRefusal> {
@@ -215,7 +215,7 @@ impl<C: Client + 'static> RedisStore<C> {
 }
 
 impl<C: Client + 'static> RemoteStore for RedisStore<C> {
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
+    fn limit(&self, spec: &LimitSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
         let (mut plans, mut refusals) = (Vec::new(), Vec::new());
         for (position, text) in spec.limits.iter().enumerate() {
             match self.plan(spec, position, text) {
