@@ -160,6 +160,7 @@ impl Test {
         }
     }
 
+    #[inline]
     pub(super) fn accepts(&self, fact: &FactName, inputs: &Inputs<'_>, reading: Reading) -> bool {
         let (known, more) = match inputs {
             Inputs::None => return matches!(self, Self::Absent),
@@ -179,6 +180,7 @@ impl Test {
         }
     }
 
+    #[inline]
     fn accepts_one(&self, fact: &FactName, input: &Input<'_>) -> bool {
         match self {
             Self::Present => true,

@@ -185,16 +185,19 @@ fn push_segments(mut text: &str, path: &mut Path) {
 /// Returns the hash of the segments at these places, if there are so many.
 #[inline]
 fn at_places(mut places: u8, segments: &[u64]) -> Option<u64> {
+    if u8::BITS.saturating_sub(places.leading_zeros()) as usize > segments.len() {
+        return None;
+    }
     let mut sum = 0_u64;
     for segment in segments {
         let is_wanted = u64::from(places & 1);
         sum = sum.rotate_left(8) ^ (segment * is_wanted);
         places >>= 1;
         if places == 0 {
-            return Some(sum);
+            break;
         }
     }
-    None
+    Some(sum)
 }
 
 /// Returns keys of which each request has one that fulfills the conditions. `None` if there are

@@ -185,6 +185,7 @@ impl PathPattern {
     }
 
     /// Whether the pattern is a path as it stands, which is found faster.
+    #[inline]
     fn is_plainly(&self, path: &str) -> bool {
         let rest = self.segments.iter().try_fold(path, |rest, segment| {
             let rest = rest.strip_prefix('/')?;
@@ -303,8 +304,10 @@ pub(super) fn segments(path: &str) -> impl DoubleEndedIterator<Item = &str> + Cl
 
 /// The first segment of a path and what follows it.
 pub(super) fn next_segment(path: &str) -> Option<(&str, &str)> {
-    let start = path.bytes().position(|byte| byte != b'/')?;
-    let path = path.get(start..)?;
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix('/') {
+        path = rest;
+    }
     let ends = |byte| matches!(byte, b'/' | b'?');
     let end = path.bytes().position(ends).unwrap_or(path.len());
     path.split_at_checked(end)

@@ -147,6 +147,7 @@ impl Pattern {
         self.accepts(fact, &Input::new(fact, value))
     }
 
+    #[inline]
     pub(super) fn accepts(&self, fact: &FactName, input: &Input<'_>) -> bool {
         match self {
             Self::Path(pattern) => return pattern.matches(input.text()),
