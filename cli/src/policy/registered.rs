@@ -4,7 +4,7 @@ use clap::Args;
 use tollgate::clock::SystemClock;
 use tollgate::{Keyed, Quota, TokenBucket, const_unwrap};
 use tollgate_policy::redis::RedisStore;
-use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy};
+use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy, Store};
 use tollgate_redis::Keys;
 
 /// What the program that uses the policy registers.
@@ -38,12 +38,12 @@ impl Registered {
         facts: impl Iterator<Item = &'f str>,
     ) -> Builder<SystemClock> {
         let redis = RedisStore::without_server(keys);
-        let mut builder = Policy::builder().remote_store(REDIS, redis);
+        let mut builder = Policy::builder().store(REDIS, redis);
         for name in &self.algorithms {
             builder = builder.algorithm(name, |_| Ok::<_, String>(BUCKET));
         }
         for name in &self.stores {
-            builder = builder.store(name, any_limit);
+            builder = builder.store(name, Store::here(any_limit));
         }
         for name in facts {
             builder = builder.resolver(name, |_| None);

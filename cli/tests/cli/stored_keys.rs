@@ -51,7 +51,7 @@ fn the_keys_are_those_that_a_decision_writes() {
                 let server = Server::new(client).with_budget(Duration::from_secs(20));
                 let keys = Keys::new("shop").expect("a namespace");
                 let store = RedisStore::new(Arc::new(server), keys);
-                let builder = Policy::builder().remote_store("redis", store);
+                let builder = Policy::builder().store("redis", store);
                 let policy = builder.build_toml(&text).expect("a policy");
                 assert!(policy.decide_async(&FACTS).await.is_allowed());
             });

@@ -1,12 +1,10 @@
 //! What the decision of a policy says, for its answer.
 
-use std::fmt;
 use std::ops::Deref;
 
 use http::StatusCode;
 use smallvec::SmallVec;
-use tollgate::clock::Clock;
-use tollgate_policy::{Asked, Decision, FallbackKind, Policy, Reason};
+use tollgate_policy::{Asked, Decision, FallbackKind, Policy, PolicyClock, Reason};
 
 use crate::{Cause, LimitState, Refusal};
 
@@ -48,7 +46,7 @@ impl<'d> LimitStates<'d> {
     pub fn of<R, C>(decision: &'d Decision<R, C>) -> Self
     where
         R: Deref<Target = Policy<C>>,
-        C: Clock + fmt::Debug + Send + Sync,
+        C: PolicyClock,
     {
         let limits = decision.asked();
         Self(
@@ -111,7 +109,7 @@ impl<'d> Refusal<'d> {
     pub fn of_decision<R, C>(decision: &'d Decision<R, C>) -> Option<Self>
     where
         R: Deref<Target = Policy<C>>,
-        C: Clock + fmt::Debug + Send + Sync,
+        C: PolicyClock,
     {
         let refusal = Self::of_reason(&decision.reason()?);
         let status = decision.status();

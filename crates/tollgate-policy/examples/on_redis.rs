@@ -49,7 +49,7 @@ impl Process {
         let server = Server::new(connect_lazily(url)?).with_budget(Duration::from_secs(2));
         let server = Arc::new(server);
         let store = RedisStore::new(Arc::clone(&server), Keys::new("tollgate-example")?);
-        let builder = Policy::builder().remote_store("redis", store);
+        let builder = Policy::builder().store("redis", store);
         let policy = builder.build_toml(POLICY)?;
         Ok(Self { policy, server })
     }

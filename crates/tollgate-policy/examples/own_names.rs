@@ -1,20 +1,22 @@
-//! A program that registers names of its own: a resolver that makes a key, an algorithm, and a
-//! store. Its policy uses all three.
+//! A program that registers names of its own: a resolver that makes a key, an algorithm, a limit
+//! and a store. Its policy uses all four.
 //!
 //! ```sh
 //! cargo run -p tollgate-policy --example own_names
 //! ```
 
+use std::collections::HashMap;
 use std::error::Error;
+use std::sync::{Mutex, PoisonError};
 
-use tollgate::{FixedWindow, Keyed, ManualClock, Quota, TokenBucket};
-use tollgate_policy::{FactName, LimitSpec, OwnLimit, Policy};
+use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota, Tick, TokenBucket};
+use tollgate_policy::{FactName, KeyRef, Limit, LimitSpec, OwnLimit, Policy, Store};
 
 const POLICY: &str = r#"
 [[rule]]
 name  = "tenant"
 key   = "tenant"          # computed by the program
-limit = "per-weekday 3"   # an algorithm of the program
+limit = ["per-weekday 3", "allowance 100"] # an algorithm and a limit of the program
 also  = ["shared"]
 
 [[rule]]
@@ -25,6 +27,40 @@ limit = "5/h"
 store = "generous"
 fallback = "closed"        # a store of the program
 "#;
+
+/// The logic of an own limit: so many permits for each key, for ever.
+#[derive(Debug)]
+struct Allowance {
+    permits: u64,
+    taken: Mutex<HashMap<Vec<u8>, u64>>,
+}
+
+impl Allowance {
+    /// Changes what a key has taken, and returns what it has left. `None` changes nothing.
+    fn change(&self, key: KeyRef<'_>, to: impl FnOnce(u64) -> Option<u64>) -> Option<u64> {
+        let mut keys = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = keys.entry(key.bytes().to_vec()).or_default();
+        let changed = to(*taken).filter(|taken| *taken <= self.permits)?;
+        *taken = changed;
+        Some(self.permits - changed)
+    }
+}
+
+/// What a policy needs of it.
+impl Limit for Allowance {
+    fn check(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
+        let left = self.change(key, Some);
+        left.filter(|left| *left >= n).ok_or(Denied::busy(n))
+    }
+    fn take(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
+        let taken = self.change(key, |taken| taken.checked_add(n));
+        taken.ok_or(Denied::busy(n))
+    }
+    fn undo(&self, key: KeyRef<'_>, n: u64, _: Tick) -> u64 {
+        self.change(key, |taken| taken.checked_sub(n))
+            .map_or(0, |_| n)
+    }
+}
 
 /// Makes a limit with twice the burst that a rule says.
 fn generous(spec: &LimitSpec<'_, ManualClock>) -> Result<Box<dyn OwnLimit<ManualClock>>, String> {
@@ -58,7 +94,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .map_err(|_| "must have a number, as in `per-weekday 3`")?;
             FixedWindow::new(Quota::per_day(n)).map_err(|_| "must be at least 1")
         })
-        .store("generous", generous)
+        .limit("allowance", |spec| {
+            let permits = spec.limits.first().and_then(|text| text.parse().ok());
+            let permits = permits.ok_or("must have a number, as in `allowance 100`")?;
+            let taken = Mutex::default();
+            Ok(Box::new(Allowance { permits, taken }))
+        })
+        .store("generous", Store::here(generous))
         .build_toml(POLICY)?;
 
     for customer in [

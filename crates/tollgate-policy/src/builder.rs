@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use tollgate::Keyed;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
+use tollgate::clock::SystemClock;
 
 use crate::compile::{Given, compile};
-use crate::fact::{Facts, Value};
+use crate::facts::{Facts, Value};
 use crate::file::PolicyFile;
-use crate::limit::{OwnLimit, RemoteStore};
-use crate::policy::{Policy, PolicyClock, hasher};
+use crate::limit::{LimitSpec, OwnLimit, PolicyClock};
+use crate::parse::read_toml;
+use crate::policy::{Policy, hasher};
 use crate::problem::{Problem, Problems, quoted};
-use crate::registry::{LimitSpec, Registry};
+use crate::registry::{Registry, Store, StoreKind};
 use crate::state::{Saved, StateError};
-use crate::text::read_toml;
 
 /// Makes a [`Policy`], with the names that the program registers.
 ///
@@ -44,8 +45,24 @@ pub struct Builder<C> {
     early: Vec<String>,
 }
 
+impl Policy {
+    /// Creates a policy from TOML, without registered names, on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the text.
+    pub fn from_toml(text: &str) -> Result<Self, Problems> {
+        Self::builder().build_toml(text)
+    }
+
+    /// Returns a builder, for names that the program registers, and for another clock.
+    pub fn builder() -> Builder<SystemClock> {
+        Builder::new(SystemClock)
+    }
+}
+
 impl<C> Builder<C> {
-    pub(crate) fn new(clock: C) -> Self {
+    fn new(clock: C) -> Self {
         Self {
             registry: Registry::default(),
             clock,
@@ -57,19 +74,21 @@ impl<C> Builder<C> {
     /// Uses another clock. Call it before you register algorithms, limits and stores, which need to
     /// know it: building the policy fails otherwise.
     pub fn clock<D>(self, clock: D) -> Builder<D> {
-        let Registry {
-            resolvers,
-            algorithms,
-            stores,
-            remotes,
-        } = self.registry;
         let mut early = self.early;
-        early.extend(algorithms.into_keys().chain(stores.into_keys()));
-        let registry = Registry {
-            resolvers,
-            remotes,
+        early.extend(self.registry.algorithms.into_keys());
+        let mut registry = Registry {
+            resolvers: self.registry.resolvers,
             ..Registry::default()
         };
+        for (name, store) in self.registry.stores {
+            match store.0 {
+                StoreKind::Here(_) => early.push(name),
+                StoreKind::Elsewhere(store) => {
+                    let store = Store(StoreKind::Elsewhere(store));
+                    registry.stores.insert(name, store);
+                }
+            }
+        }
         Builder {
             registry,
             clock,
@@ -177,9 +196,9 @@ impl<C: PolicyClock> Builder<C> {
     }
 
     /// Registers a limit of your own, whose state is not that of an
-    /// [`algorithm`](Self::algorithm). A limit whose text begins with its name is made from the
-    /// rest of the text. `make` returns an error if it can't make the limit: a text that says what
-    /// must be different.
+    /// [`algorithm`](Self::algorithm): a [`Limit`](crate::Limit), or an [`OwnLimit`] such as a
+    /// table. A limit whose text begins with its name is made from the rest of the text. `make`
+    /// returns an error if it can't make the limit: a text that says what must be different.
     ///
     /// ```
     /// use tollgate::{AnyAlgorithm, Keyed};
@@ -207,31 +226,13 @@ impl<C: PolicyClock> Builder<C> {
         self
     }
 
-    /// Registers a store, which makes the limits of rules that name it in `store`. It returns an
-    /// error if it can't make the limit: a text that says what must be different. If the name is
-    /// registered twice, here or with [`remote_store`](Self::remote_store), the last store is used.
-    pub fn store(
-        mut self,
-        name: impl Into<String>,
-        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
-    ) -> Self {
-        let name = name.into();
-        self.registry.remotes.remove(&name);
-        self.registry.stores.insert(name, Arc::new(make));
-        self
-    }
-
-    /// Registers a store that decides asynchronously: see [`RemoteStore`]. Requests that its rules
-    /// apply to need [`Policy::decide_async`]. If the name is registered twice, here or with
-    /// [`store`](Self::store), the last store is used.
-    pub fn remote_store(
-        mut self,
-        name: impl Into<String>,
-        store: impl RemoteStore + 'static,
-    ) -> Self {
-        let name = name.into();
-        self.registry.stores.remove(&name);
-        self.registry.remotes.insert(name, Arc::new(store));
+    /// Registers a store, which makes the limits of rules that name it in `store`. If the name is
+    /// registered twice, the last store is used.
+    ///
+    /// A [`RemoteStore`](crate::RemoteStore) decides asynchronously: requests that its rules apply
+    /// to need [`Policy::decide_async`]. [`Store::here`] makes a store in this process.
+    pub fn store(mut self, name: impl Into<String>, store: impl Into<Store<C>>) -> Self {
+        self.registry.stores.insert(name.into(), store.into());
         self
     }
 

@@ -24,6 +24,7 @@
 //! |---|---|
 //! | read a policy and decide | [`Policy::from_toml`], [`Policy::decide`] |
 //! | supply a request's facts | [`Facts`]: maps, pairs, or a type of your own |
+//! | decide about several descriptors at once | [`Policy::decide_together`] |
 //! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |
 //! | register keys, algorithms and stores | [`Policy::builder`] |
@@ -37,63 +38,44 @@
 
 mod builder;
 mod check;
-mod collections;
+mod choose;
 mod compile;
 mod decide;
-mod disk;
 pub mod explain;
-mod fact;
-mod failure;
+mod facts;
 pub mod file;
-mod keep;
-mod key;
-mod key_secret;
 mod limit;
 mod live;
-mod make;
-mod names;
-mod outcome;
+mod parse;
 mod policy;
 mod problem;
 #[cfg(feature = "redis")]
 pub mod redis;
-mod refuse;
 mod registry;
 mod rule;
-mod rule_fact;
-mod secret;
-mod shown;
 mod state;
-mod text;
-mod together;
-mod values;
-mod warn;
-#[cfg(feature = "watch")]
-mod watch;
 pub mod when;
 
 pub use builder::Builder;
+pub use check::warnings;
 pub use decide::{Asked, Decision, Reason};
-pub use disk::FileError;
 pub use explain::explain;
-pub use fact::{FactKind, FactName, Facts, Value};
-pub use keep::RuleState;
-pub use limit::{DynLimit, Hashed, KeyRef, OwnLimit};
+pub use facts::{FactKind, FactName, Facts, Value, Values};
+pub use file::disk::FileError;
+pub use file::secret::Secret;
+pub use limit::{DynLimit, Hashed, KeyRef, Limit, LimitSpec, OwnLimit, PolicyClock};
 pub use limit::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    RemoteRefusal, RemoteStore,
 };
-pub use live::{Current, LivePolicy, Reloaded};
-pub use outcome::Outcome;
-pub use policy::{Policy, PolicyClock};
-pub use problem::{Position, Problem, Problems, Severity};
-pub use registry::LimitSpec;
-pub use secret::Secret;
-pub use state::StateError;
-pub use values::Values;
-pub use warn::warnings;
 #[cfg(feature = "watch")]
-pub use watch::Watch;
+pub use live::Watch;
+pub use live::{Current, LivePolicy, Reloaded};
+pub use policy::Policy;
+pub use problem::{Position, Problem, Problems, Severity};
+pub use registry::Store;
+pub use rule::Outcome;
+pub use state::{RuleState, StateError};
 
 /// The examples of docs/POLICY.md in Rust.
 #[cfg(all(doctest, feature = "watch"))]

@@ -5,38 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::fact::{FactKind, FactName, Facts, Value};
-use crate::file::Fallback;
-use crate::limit::{Hashed, OwnLimit, RemoteStore};
-use crate::values::Values;
+use crate::facts::{FactKind, FactName, Facts, Value, Values};
+use crate::limit::{LimitSpec, OwnLimit, RemoteStore};
 
 /// Computes a fact from others: a key, or the name of a plan.
 pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
-
-/// What a limit of a registered algorithm or store is made from.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct LimitSpec<'s, C> {
-    /// The name of the rule.
-    pub rule: &'s str,
-    /// The position of the limit among those of the rule.
-    pub index: usize,
-    /// The text of the limit, and of each plan if the rule has plans: for an algorithm what follows
-    /// its name, for a store the whole text.
-    pub limits: Vec<&'s str>,
-    /// Whether the rule has a key. If not, all requests have the same empty one.
-    pub has_key: bool,
-    /// The number of keys in use at once.
-    pub capacity: usize,
-    /// What happens to a new key that finds no slot.
-    pub overflow: tollgate::keyed::Overflow,
-    /// What decides while the store does not answer.
-    pub fallback: &'s Fallback,
-    /// The policy's clock.
-    pub clock: &'s C,
-    /// The hasher for a `Keyed` table.
-    pub hasher: Hashed,
-}
 
 /// Makes a limit, or says what is wrong with its text and what is allowed.
 pub(crate) type MakeLimit<C> =
@@ -46,8 +19,50 @@ pub(crate) type MakeLimit<C> =
 pub(crate) struct Registry<C> {
     pub(crate) resolvers: BTreeMap<String, Arc<Resolver>>,
     pub(crate) algorithms: BTreeMap<String, Arc<MakeLimit<C>>>,
-    pub(crate) stores: BTreeMap<String, Arc<MakeLimit<C>>>,
-    pub(crate) remotes: BTreeMap<String, Arc<dyn RemoteStore>>,
+    pub(crate) stores: BTreeMap<String, Store<C>>,
+}
+
+/// A store that a program registers: see [`Builder::store`](crate::Builder::store). A
+/// [`RemoteStore`] is one, and [`here`](Self::here) makes one of a function.
+pub struct Store<C>(pub(crate) StoreKind<C>);
+
+pub(crate) enum StoreKind<C> {
+    Here(Arc<MakeLimit<C>>),
+    Elsewhere(Arc<dyn RemoteStore>),
+}
+
+impl<C> Store<C> {
+    /// Makes a store whose limits are decided in this process. `make` returns an error if it can't
+    /// make a limit: a text that says what must be different.
+    pub fn here(
+        make: impl Fn(&LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(StoreKind::Here(Arc::new(make)))
+    }
+}
+
+impl<C, S: RemoteStore + 'static> From<S> for Store<C> {
+    fn from(store: S) -> Self {
+        Self(StoreKind::Elsewhere(Arc::new(store)))
+    }
+}
+
+impl<C> Clone for Store<C> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            StoreKind::Here(make) => StoreKind::Here(Arc::clone(make)),
+            StoreKind::Elsewhere(store) => StoreKind::Elsewhere(Arc::clone(store)),
+        })
+    }
+}
+
+impl<C> fmt::Debug for Store<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            StoreKind::Here(_) => f.write_str("Store"),
+            StoreKind::Elsewhere(store) => store.fmt(f),
+        }
+    }
 }
 
 impl<C> Default for Registry<C> {
@@ -56,7 +71,6 @@ impl<C> Default for Registry<C> {
             resolvers: BTreeMap::new(),
             algorithms: BTreeMap::new(),
             stores: BTreeMap::new(),
-            remotes: BTreeMap::new(),
         }
     }
 }
@@ -67,7 +81,6 @@ impl<C> Clone for Registry<C> {
             resolvers: self.resolvers.clone(),
             algorithms: self.algorithms.clone(),
             stores: self.stores.clone(),
-            remotes: self.remotes.clone(),
         }
     }
 }
@@ -77,13 +90,20 @@ impl<C> fmt::Debug for Registry<C> {
         f.debug_struct("Registry")
             .field("resolvers", &self.resolvers.keys())
             .field("algorithms", &self.algorithms.keys())
-            .field("stores", &self.stores.keys())
-            .field("remotes", &self.remotes)
+            .field("stores", &self.stores)
             .finish()
     }
 }
 
 impl<C> Registry<C> {
+    /// Returns a store that decides asynchronously.
+    pub(crate) fn remote(&self, name: &str) -> Option<&Arc<dyn RemoteStore>> {
+        match self.stores.get(name)?.0 {
+            StoreKind::Here(_) => None,
+            StoreKind::Elsewhere(ref store) => Some(store),
+        }
+    }
+
     /// Returns the facts of a request, and those that registered resolvers compute.
     pub(crate) fn resolve<'r, F: Facts>(&'r self, facts: &'r F) -> Resolved<'r, F> {
         Resolved {

@@ -77,7 +77,7 @@ fn no_stored_key_command_log_or_text_shows_a_value_of_a_key() {
         let seen = Seen::start(&private);
         let mut texts = String::new();
         run(async {
-            let builder = Policy::builder().remote_store("redis", store(&private));
+            let builder = Policy::builder().store("redis", store(&private));
             let policy = builder.build_toml(TEXT).expect("a policy");
             texts += &format!("{policy:?}");
             for _ in 0..3 {
@@ -114,7 +114,7 @@ fn the_keys_that_the_store_tells_are_those_that_a_decision_writes() {
             let file = PolicyFile::from_toml(&text).expect("a policy");
             let _: String = private.run("FLUSHALL");
             run(async {
-                let builder = Policy::builder().remote_store("redis", store(&private));
+                let builder = Policy::builder().store("redis", store(&private));
                 let policy = builder.build_toml(&text).expect("a policy");
                 assert!(policy.decide_async(&FACTS).await.is_allowed());
             });
@@ -154,7 +154,7 @@ fn a_reload_with_another_secret_starts_the_rules_on_the_server_anew() {
     on_each_server(|mut private| {
         private.start(false);
         run(async {
-            let builder = Policy::builder().remote_store("redis", store(&private));
+            let builder = Policy::builder().store("redis", store(&private));
             let live = LivePolicy::new(builder.build_toml(RULES).expect("a policy"));
             let ann = [("user", "ann")];
             let other = SECRET.replace("sword", "stone");
@@ -182,7 +182,7 @@ fn a_reload_with_another_secret_starts_the_rules_on_the_server_anew() {
 fn one_place_gives_the_secret() {
     let errors = |keys: Keys| {
         let store = RedisStore::without_server(keys);
-        let builder = Policy::builder().remote_store("redis", store);
+        let builder = Policy::builder().store("redis", store);
         builder.check_toml(&format!("{SECRET}{TEXT}")).to_string()
     };
     assert_eq!(errors(keys()), "");

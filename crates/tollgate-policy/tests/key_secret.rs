@@ -38,7 +38,7 @@ fn a_secret_is_text_or_a_variable_of_the_environment() {
 }
 
 #[test]
-fn what_is_written_is_read_as_the_same_secret() {
+fn a_secret_in_json_is_the_same() {
     for (text, written) in [
         (format!("key-secret = '{SECRET}'"), json!(SECRET)),
         (
@@ -46,10 +46,8 @@ fn what_is_written_is_read_as_the_same_secret() {
             json!({ "env": "KEY_SECRET" }),
         ),
     ] {
-        let file = read(&text);
-        let json = serde_json::to_value(&file).expect("it can be written");
-        assert_eq!(json["key-secret"], written);
-        assert_eq!(PolicyFile::from_json(&json.to_string()), Ok(file));
+        let json = json!({ "key-secret": written });
+        assert_eq!(PolicyFile::from_json(&json.to_string()), Ok(read(&text)));
     }
 }
 

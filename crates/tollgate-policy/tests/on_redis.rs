@@ -29,7 +29,7 @@ fn policy(private: &server::Server, text: &str) -> (Policy<SystemClock>, Shared)
     let shared = Arc::new(Server::new(client).with_budget(budget));
     let keys = Keys::new("policy").expect("a namespace");
     let store = RedisStore::new(Arc::clone(&shared), keys);
-    let builder = Policy::builder().remote_store("redis", store);
+    let builder = Policy::builder().store("redis", store);
     (builder.build_toml(text).expect("a policy"), shared)
 }
 
@@ -426,7 +426,7 @@ fn each_algorithm_that_an_error_lists_is_one_of_the_server() {
     let text = "[[rule]]\nname = 'a'\nlimit = 'x 1/h'\nstore = 'redis'\nfallback = 'closed'";
     let check = |text: &str| {
         let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
-        let builder = Policy::builder().remote_store("redis", store);
+        let builder = Policy::builder().store("redis", store);
         builder.check_toml(text).to_string()
     };
     let error = check(text);
@@ -450,7 +450,7 @@ fn what_the_server_can_not_count_is_an_error_at_its_position() {
             true => text,
             false => text + "\nfallback = 'closed'",
         };
-        let builder = Policy::builder().remote_store("redis", store);
+        let builder = Policy::builder().store("redis", store);
         builder.build_toml(&text).expect_err("an error").to_string()
     };
     let cases = [

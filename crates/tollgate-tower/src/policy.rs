@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -66,7 +67,7 @@ impl Facts for AllFacts<'_> {
 }
 
 /// A decision of a policy whose stores decide at once, or of one whose stores do not.
-enum Decided<C: Clock + fmt::Debug + Send + Sync> {
+enum Decided<C: PolicyClock> {
     Here(Decision<Current<C>, C>),
     Elsewhere(Decision<Arc<Policy<C>>, C>),
 }
@@ -99,18 +100,13 @@ impl<C: PolicyClock> ByPolicy<C> {
         let facts = self.facts(request, settings);
         // If there is no place to wait, the denial counts towards a ban.
         let patience = patience.filter(|_| has_place || settings.has_place());
-        let elsewhere = || match patience {
-            Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
-            None => Deciding::new(self.policy.decide_async(&facts)),
-        };
+        let elsewhere = || Deciding::new(self.policy.decide_together_async(&[&facts], patience));
         if self.policy.is_asynchronous() {
             return Admit::Pending(elsewhere(), None);
         }
         // A denial that the request waits for does not count towards a ban.
-        let decision = match patience {
-            Some(patience) => self.policy.decide_patiently(&facts, patience),
-            None => self.policy.decide(&facts),
-        };
+        let sets = slice::from_ref(&facts);
+        let decision = self.policy.decide_together(sets, patience);
         if let Some(Reason::Asynchronous { .. }) = decision.reason() {
             // The policy was reloaded between the two calls.
             return Admit::Pending(elsewhere(), None);

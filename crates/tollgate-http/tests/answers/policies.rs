@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_http::{Answers, Body, Cause, Fields, LimitState, LimitStates, Refusal};
-use tollgate_policy::{Decision, LivePolicy, Policy, Reason};
+use tollgate_policy::{Decision, LimitSpec, LivePolicy, Policy, Reason, Store};
 
 use crate::{lines, written};
 
@@ -61,7 +61,7 @@ fn each_reason_has_its_cause_and_rule() {
 fn a_policy_that_cannot_decide_is_misconfigured() {
     // The limits of this store are on a clock of their own.
     let builder = Policy::builder().clock(ManualClock::new());
-    let policy = builder.store("other", |spec| {
+    let other = Store::here(|spec: &LimitSpec<'_, ManualClock>| {
         let bucket = TokenBucket::new(Quota::per_hour(9)).map_err(|error| error.to_string())?;
         let table = Keyed::with_clock(bucket, 9, ManualClock::new());
         let table = table.map_err(|error| error.to_string())?;
@@ -69,7 +69,8 @@ fn a_policy_that_cannot_decide_is_misconfigured() {
     });
     let text = "apply = 'all'\n[[rule]]\nname = 'a'\nlimit = '9/h'\n\
                 [[rule]]\nname = 'b'\nlimit = '9/h'\nstore = 'other'\nfallback = 'closed'";
-    let policy = policy.build_toml(text).expect("a policy");
+    let policy = builder.store("other", other).build_toml(text);
+    let policy = policy.expect("a policy");
     let decision = policy.decide(&NONE);
     let refusal = refusal(&decision);
     assert_eq!(

@@ -1,38 +1,33 @@
 //! How a policy decides about a request: which rules apply, what they ask, and the answer.
 
-use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::clock::Clock;
 use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Members, Visitor};
 use tollgate::{Denied, Tick};
 
 use super::asks::{Ask, Asks, waits};
 use super::decision::Decision;
 use super::many::{Many, Refused, take_all};
-use super::state::{State, Why};
+use super::state::State;
 use super::visits::{Look, Take};
-use crate::fact::Facts;
-use crate::limit::{Gate, KeyHash, RuleLimit};
+use crate::choose::Why;
+use crate::facts::Facts;
+use crate::limit::{Gate, KeyHash, PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::What;
 
-/// Decides about a request, whose caller would wait this long.
-pub(crate) fn decide<R, C>(
+/// Decides about a request that has these facts, whose caller would wait this long.
+pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     policy: R,
-    facts: &impl Facts,
+    sets: &[impl Facts],
     patience: Option<Duration>,
-) -> Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+) -> Decision<R, C> {
     // It is filled where it stays: moving it takes time.
     let mut asks = Asks::new(policy);
     asks.patience = patience;
-    if let Some(why) = asks.collect(facts) {
+    if let Some(why) = asks.collect(sets) {
         return refused(asks.policy, why).into();
     }
     // Stores that decide asynchronously can't be asked here.
@@ -51,11 +46,10 @@ where
 }
 
 /// Returns what becomes of a request about which no limit decides.
-pub(crate) fn refused<R, C>(policy: R, why: Why) -> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+pub(crate) fn refused<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    policy: R,
+    why: Why,
+) -> State<R, C> {
     match why {
         Why::Allowed(_) => State::Free(policy, Some(why)),
         _ => State::Refused(policy, why),
@@ -63,11 +57,10 @@ where
 }
 
 /// Asks the limits of this process.
-pub(crate) fn acquire<R, C>(asks: Asks<R, C>) -> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+#[inline]
+pub(crate) fn acquire<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    asks: Asks<R, C>,
+) -> State<R, C> {
     match asks.list.as_slice() {
         [ask] if asks.is_rate(ask) => acquire_one(asks),
         _ => acquire_all(asks),
@@ -83,11 +76,8 @@ pub(crate) const fn counts(denied: Denied) -> bool {
 }
 
 /// Asks a single rate. A composition of one limit would answer the same, but take longer.
-fn acquire_one<R, C>(asks: Asks<R, C>) -> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+#[inline]
+fn acquire_one<R: Deref<Target = Policy<C>>, C: PolicyClock>(asks: Asks<R, C>) -> State<R, C> {
     let n = asks.list.first().map_or(0, |ask| ask.cost);
     let now = asks.now();
     match asks.visit(0, Take { n, now }) {
@@ -100,11 +90,9 @@ where
 }
 
 /// Asks all limits of this process, as one.
-pub(crate) fn acquire_all<R, C>(mut asks: Asks<R, C>) -> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    mut asks: Asks<R, C>,
+) -> State<R, C> {
     if asks.list.is_empty() && asks.would_deny.is_empty() {
         return State::Free(asks.policy, None);
     }
@@ -148,11 +136,7 @@ where
     }
 }
 
-impl<R, C> Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     /// Counts a denial towards bans, and returns what becomes of the request.
     fn denied(self, member: usize, denied: Denied, now: Tick) -> State<R, C> {
         let strike = match waits(self.patience, &denied) {
@@ -209,13 +193,14 @@ where
             return;
         }
         let now = policy.clock.now();
+        let of = |ask: &Ask| (ask.rule, ask.hash);
         let denies = |(index, ask): (usize, &Ask)| {
-            (has_several(ask) && self.look(index, now).is_some()).then_some(ask.rule)
+            (has_several(ask) && self.look(index, now).is_some()).then_some(of(ask))
         };
-        let denying: SmallVec<[usize; 4]> =
+        let denying: SmallVec<[(usize, u64); 4]> =
             self.list.iter().enumerate().filter_map(denies).collect();
         for ask in &mut self.list {
-            ask.takes = !denying.contains(&ask.rule);
+            ask.takes = !denying.contains(&of(ask));
         }
     }
 
@@ -229,13 +214,13 @@ where
             let Some(rule) = rule.filter(|rule| rule.bans_denials()) else {
                 continue;
             };
-            if ask.trial || last == Some(ask.rule) {
+            if ask.trial || last == Some((ask.rule, ask.hash)) {
                 continue;
             }
             if !self.look(index, now).is_some_and(counts) {
                 continue;
             }
-            last = Some(ask.rule);
+            last = Some((ask.rule, ask.hash));
             let ban = rule.strike(ask.hash).map(|ban| (index, ban));
             if let Some(ban) = ban.filter(|(_, ban)| longest.is_none_or(|(_, other)| other < *ban))
             {

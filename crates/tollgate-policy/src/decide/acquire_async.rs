@@ -1,27 +1,40 @@
 //! Decisions that ask stores elsewhere, after the limits of this process.
 
-use std::fmt;
 use std::mem;
 use std::ops::Deref;
+use std::time::Duration;
 
 use tollgate::Denied;
-use tollgate::clock::Clock;
 use tollgate::error::ComposeError;
 
 use super::acquire::{acquire, acquire_all, counts, refused};
 use super::asks::{Asks, waits};
 use super::decision::Decision;
 use super::remotes::{DeniedElsewhere, RemoteMember, Remotes};
-use super::state::{State, Why};
+use super::state::State;
+use crate::choose::Why;
+use crate::facts::Facts;
+use crate::limit::PolicyClock;
 use crate::policy::Policy;
 use crate::rule::What;
 
-/// Decides about a request whose rules are collected.
-pub(crate) async fn decide_async<R, C>(mut asks: Asks<R, C>, why: Option<Why>) -> Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+/// Decides about a request that has these facts, whose caller would wait this long. The facts are
+/// read now, and all else happens when the future is polled.
+pub(crate) fn decide_async<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    policy: R,
+    sets: &[&dyn Facts],
+    patience: Option<Duration>,
+) -> impl Future<Output = Decision<R, C>> + use<R, C> {
+    let mut asks = Asks::new(policy);
+    asks.patience = patience;
+    let why = asks.collect(sets);
+    decide_collected(asks, why)
+}
+
+async fn decide_collected<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    mut asks: Asks<R, C>,
+    why: Option<Why>,
+) -> Decision<R, C> {
     if let Some(why) = why {
         return refused(asks.policy, why).into();
     }
@@ -91,13 +104,9 @@ impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
 struct Held<R, C>(Option<State<R, C>>)
 where
     R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync;
+    C: PolicyClock;
 
-impl<R, C> Held<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Held<R, C> {
     fn is_allowed(&self) -> bool {
         self.0.as_ref().is_some_and(State::is_allowed)
     }
@@ -107,11 +116,7 @@ where
     }
 
     fn undo(&mut self) {
-        match &mut self.0 {
-            Some(State::Granted(granted)) => _ = granted.undo_each(),
-            Some(State::Many(many)) => _ = many.undo(),
-            _ => {}
-        }
+        _ = self.0.as_mut().map(State::undo);
     }
 
     fn keep(mut self, remotes: Option<Box<Remotes>>) -> Decision<R, C> {
@@ -124,11 +129,7 @@ where
     }
 }
 
-impl<R, C> Drop for Held<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for Held<R, C> {
     fn drop(&mut self) {
         self.undo();
     }

@@ -55,7 +55,11 @@ impl<'d> Asked<'d> {
             }
             What::Ban | What::Clock => return None,
         };
-        let plans = rule.plans.as_ref().filter(|_| ask.what != What::Attempt);
+        let plans = rule
+            .reads
+            .plans
+            .as_ref()
+            .filter(|_| ask.what != What::Attempt);
         Some(Self {
             rule: &rule.name,
             limit,

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::Denied;
-use tollgate::clock::Clock;
 use tollgate::compose::{Held, Members, Visitor};
 
-use crate::key::Bytes;
-use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, RuleLimit};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, PolicyClock, RuleLimit};
 use crate::policy::Policy;
-use crate::rule::What;
+use crate::rule::{Bytes, What};
 
 /// One limit that a request asks.
 #[derive(Debug, Clone, Copy)]
@@ -35,9 +33,9 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// Returns whether both are the same limit of the same rule.
+    /// Returns whether both are the same limit of the same rule and key.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.rule, self.what) == (other.rule, other.what)
+        (self.rule, self.what, self.hash) == (other.rule, other.what, other.hash)
     }
 }
 
@@ -93,11 +91,7 @@ where
     }
 }
 
-impl<C, R> Members<C> for Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Members<C> for Asks<R, C> {
     type Grants = SmallVec<[Option<Held>; 3]>;
     const COUNT: Option<usize> = None;
 

@@ -1,185 +1,140 @@
-//! Which rules apply to a request, and what they ask.
+//! What a request asks, as the recorder of its rules.
 
-use std::fmt;
-use std::ops::{ControlFlow, Deref};
+use std::ops::Deref;
 
 use smallvec::SmallVec;
-use tollgate::clock::Clock;
 use tollgate::keyed::KeyHasher;
 
 use super::asks::{Ask, Asks};
-use super::state::Why;
-use crate::fact::Facts;
-use crate::file::{Apply, Missing};
-use crate::key::{Bytes, NoKey};
-use crate::limit::RuleLimit;
+use crate::choose::{Asked, Recorder, Why};
+use crate::facts::Facts;
+use crate::limit::{PolicyClock, RuleLimit};
 use crate::policy::Policy;
-use crate::rule::What;
-use crate::when::Reading;
+use crate::rule::{Bytes, What};
 
 /// What a request asks, while its rules are collected.
-struct Collected<'a> {
+struct Collected<'a, C> {
+    policy: &'a Policy<C>,
     keys: &'a mut Bytes,
     list: &'a mut SmallVec<[Ask; 3]>,
     remote: &'a mut Vec<Ask>,
     would_deny: &'a mut SmallVec<[usize; 1]>,
-    /// The rules that apply.
+    /// The rules that apply by the facts that are read now.
     rules: SmallVec<[usize; 4]>,
+    /// Whether other facts were read before.
+    is_later: bool,
+    allowed: Option<Why>,
     refused: Option<Why>,
 }
 
-impl Collected<'_> {
-    /// Denies the request because of a rule. A rule in the shadow only would deny it.
-    fn refuse(&mut self, rule: usize, trial: bool, why: fn(usize) -> Why) -> Applied {
-        // Once, however many rules name it.
-        self.rules.push(rule);
-        match trial {
-            true => self.would_deny.push(rule),
-            false => {
-                self.refused.get_or_insert(why(rule));
-            }
-        }
-        Applied::Yes
-    }
-}
-
-/// What came of a rule that matches a request.
-#[derive(PartialEq, Eq)]
-enum Applied {
-    Yes,
-    /// It was added before.
-    Before,
-    /// Its key is missing, and so it does not apply.
-    Skipped,
-}
-
-impl<R, C> Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
-    /// Collects what a request asks. Returns what decides without a limit, if anything does.
-    pub(crate) fn collect(&mut self, facts: &impl Facts) -> Option<Why> {
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
+    /// Collects what each of these facts asks. Returns what decides without a limit, if anything
+    /// does.
+    pub(crate) fn collect(&mut self, sets: &[impl Facts]) -> Option<Why> {
         let policy = &*self.policy;
         let mut collected = Collected {
+            policy,
             keys: &mut self.keys,
             list: &mut self.list,
             remote: &mut self.remote,
             would_deny: &mut self.would_deny,
             rules: SmallVec::new(),
+            is_later: false,
+            allowed: None,
             refused: None,
         };
-        match policy.registry.resolvers.is_empty() {
-            true => policy.collect(facts, &mut collected),
-            false => policy.collect(&policy.registry.resolve(facts), &mut collected),
+        let (chooser, rules, registry) = (&policy.chooser, &policy.rules, &policy.registry);
+        let (mut exempt, mut allowed) = (0, None);
+        for facts in sets {
+            match registry.resolvers.is_empty() {
+                true => chooser.choose(rules, facts, &mut collected),
+                false => chooser.choose(rules, &registry.resolve(facts), &mut collected),
+            }
+            if collected.refused.is_some() {
+                break;
+            }
+            exempt += usize::from(collected.allowed.is_some());
+            allowed = allowed.or(collected.allowed.take());
+            collected.rules.clear();
+            collected.is_later = true;
         }
-        collected.refused
+        // If the list `allow` exempts some of them, the rules of the others decide.
+        collected
+            .refused
+            .or(allowed.filter(|_| exempt == sets.len()))
     }
 }
 
-impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
-    /// Returns which entry of the lists applies: the first of `deny`, else the first of `allow`.
-    fn listed(&self, facts: &impl Facts) -> Option<Why> {
-        if self.deny.names.is_empty() && self.allow.names.is_empty() {
-            return None;
+impl<C: PolicyClock> Collected<'_, C> {
+    /// Raises the cost of a rule whose key other facts have too. Returns whether there is such a
+    /// rule.
+    #[cold]
+    fn raise(&mut self, rule: usize, hash: u64, cost: u64) -> bool {
+        let asks = self.list.iter_mut().chain(&mut *self.remote);
+        let mut is_known = false;
+        for ask in asks.filter(|ask| (ask.rule, ask.hash) == (rule, hash)) {
+            is_known = true;
+            let What::Limit(limit) = ask.what else {
+                continue;
+            };
+            let rule = self.policy.rules.get(rule);
+            let limit = rule.and_then(|rule| rule.limits.get(limit));
+            if limit.is_some_and(|limit| !limit.counts_requests(ask.plan)) {
+                ask.cost = ask.cost.max(cost);
+            }
         }
-        let first = |index, _| ControlFlow::Break(index);
-        if let ControlFlow::Break(entry) = self.deny.matcher.find(facts, Reading::ANY, first) {
-            return Some(Why::Entry(entry));
-        }
-        match self.allow.matcher.find(facts, Reading::EACH, first) {
-            ControlFlow::Break(entry) => Some(Why::Allowed(entry)),
-            ControlFlow::Continue(()) => None,
+        is_known
+    }
+
+    fn hash(&self, (start, end): (usize, usize)) -> u64 {
+        let key = self.keys.get(start..end).unwrap_or_default();
+        self.policy.hasher.0.hash_key(key)
+    }
+}
+
+impl<C: PolicyClock> Recorder for Collected<'_, C> {
+    fn keys(&mut self) -> &mut Bytes {
+        self.keys
+    }
+
+    fn has(&self, rule: usize) -> bool {
+        self.rules.contains(&rule)
+    }
+
+    fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
+        let rule = self.policy.rules.get(rule);
+        rule.is_some_and(|rule| rule.has_override(self.hash(key)))
+    }
+
+    fn list(&mut self, why: Why) {
+        match why {
+            Why::Allowed(_) => self.allowed = Some(why),
+            _ => self.refused = Some(why),
         }
     }
 
-    /// Collects what the rules ask that apply to a request, unless an entry of the lists does.
-    fn collect(&self, facts: &impl Facts, collected: &mut Collected<'_>) {
-        if let Some(why) = self.listed(facts) {
-            collected.refused = Some(why);
+    fn refuse(&mut self, rule: usize, shadow: bool, _: Option<usize>, why: Why) {
+        // Once, however many rules name it.
+        self.rules.push(rule);
+        match shadow {
+            true if self.would_deny.contains(&rule) => {}
+            true => self.would_deny.push(rule),
+            false => {
+                self.refused.get_or_insert(why);
+            }
+        }
+    }
+
+    fn ask(&mut self, index: usize, trial: bool, _: Option<usize>, asked: Asked) {
+        let Some(rule) = self.policy.rules.get(index) else {
+            return;
+        };
+        self.rules.push(index);
+        let Asked { key, plan, cost } = asked;
+        let hash = self.hash(key);
+        if self.is_later && self.raise(index, hash, cost) {
             return;
         }
-        let _ = self.matcher.find(facts, Reading::ANY, |index, by| {
-            let rule = self.rules.get(index);
-            let applied = match (by.known, rule) {
-                (false, Some(rule)) if !collected.rules.contains(&index) => {
-                    collected.refuse(index, rule.shadow, Why::Ambiguous)
-                }
-                _ => self.apply(index, facts, collected),
-            };
-            let is_over = match (applied, rule) {
-                // By a value that the service may not read, it exempts from no rule that follows.
-                (Applied::Yes, Some(rule)) => self.apply == Apply::First && !rule.shadow && by.each,
-                _ => false,
-            };
-            match is_over || collected.refused.is_some() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
-    }
-
-    /// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the
-    /// shadow brings no others.
-    fn apply(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
-        let applied = self.add(index, facts, collected);
-        let mut next: SmallVec<[usize; 4]> = SmallVec::new();
-        if applied == Applied::Yes {
-            next.extend(self.also(index));
-        }
-        while let Some(other) = next.pop() {
-            if self.add(other, facts, collected) == Applied::Yes {
-                next.extend(self.also(other));
-            }
-        }
-        match applied {
-            Applied::Skipped => Applied::Skipped,
-            Applied::Yes | Applied::Before => Applied::Yes,
-        }
-    }
-
-    /// Returns the rules that apply with a rule directly, the last one first.
-    fn also(&self, index: usize) -> impl Iterator<Item = usize> {
-        let rule = self.rules.get(index).filter(|rule| !rule.shadow);
-        let also = rule.into_iter().flat_map(|rule| &rule.also);
-        also.rev().copied()
-    }
-
-    /// Adds what one rule asks.
-    fn add(&self, index: usize, facts: &impl Facts, collected: &mut Collected<'_>) -> Applied {
-        if collected.rules.contains(&index) {
-            return Applied::Before;
-        }
-        let Some(rule) = self.rules.get(index) else {
-            return Applied::Skipped;
-        };
-        let trial = rule.shadow;
-        let start = collected.keys.len();
-        match (rule.key.push(facts, collected.keys), rule.missing) {
-            (Ok(()), _) | (Err(NoKey::Missing), Missing::Shared) => {}
-            (Err(NoKey::Missing), Missing::Skip) => {
-                collected.keys.truncate(start);
-                return Applied::Skipped;
-            }
-            (Err(NoKey::Missing), Missing::Deny) => {
-                return collected.refuse(index, trial, Why::Missing);
-            }
-            (Err(NoKey::Ambiguous), _) => return collected.refuse(index, trial, Why::Ambiguous),
-        }
-        let key = (start, collected.keys.len());
-        let bytes = collected.keys.get(start..).unwrap_or_default();
-        let hash = self.hasher.0.hash_key(bytes);
-        let plan = match rule.plans.as_ref().map(|plans| plans.of(facts)) {
-            None => 0,
-            Some(Some(plan)) => plan,
-            // An override replaces every plan, so it also helps where there is none.
-            Some(None) if rule.has_override(hash) => 0,
-            Some(None) => return collected.refuse(index, trial, Why::NoPlan),
-        };
-        let Some(cost) = rule.cost.of(facts) else {
-            return collected.refuse(index, trial, Why::Ambiguous);
-        };
-        collected.rules.push(index);
         let mut ask = |what, plan, cost, is_remote| {
             let ask = Ask {
                 rule: index,
@@ -192,8 +147,8 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
                 cost,
             };
             match is_remote {
-                true => collected.remote.push(ask),
-                false => collected.list.push(ask),
+                true => self.remote.push(ask),
+                false => self.list.push(ask),
             }
         };
         if let Some(ban) = rule.ban.as_ref().filter(|_| !trial) {
@@ -210,6 +165,9 @@ impl<C: Clock + fmt::Debug + Send + Sync> Policy<C> {
             let is_remote = matches!(**state, RuleLimit::Remote(_));
             ask(What::Limit(limit), plan, cost, is_remote);
         }
-        Applied::Yes
+    }
+
+    fn is_over(&self) -> bool {
+        self.refused.is_some()
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::clock::{Clock, SystemClock};
+use tollgate::clock::SystemClock;
 use tollgate::compose::Members;
 use tollgate::error::ComposeError;
 use tollgate::outcome::{GrantInfo, Settled};
@@ -14,14 +14,14 @@ use tollgate::{Denied, Tick};
 use super::asked::Asked;
 use super::asks::{Ask, Asks};
 use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
-use super::state::{State, Why};
+use super::state::State;
 use super::visits::Available;
-use crate::fact::Facts;
+use crate::choose::Why;
+use crate::facts::Facts;
 use crate::file::Count;
-use crate::limit::FallbackKind;
-use crate::outcome::Outcome;
+use crate::limit::{FallbackKind, PolicyClock};
 use crate::policy::Policy;
-use crate::rule::{CompiledRule, What};
+use crate::rule::{CompiledRule, Outcome, What};
 
 /// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,18 +106,15 @@ pub enum Reason<'d> {
 pub struct Decision<R, C = SystemClock>
 where
     R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
+    C: PolicyClock,
 {
     pub(crate) state: State<R, C>,
     /// What stores elsewhere answered, if any were asked.
     pub(crate) remotes: Option<Box<Remotes>>,
 }
 
-impl<R, C> From<State<R, C>> for Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> From<State<R, C>> for Decision<R, C> {
+    #[inline]
     fn from(state: State<R, C>) -> Self {
         Self {
             state,
@@ -126,11 +123,7 @@ where
     }
 }
 
-impl<R, C> Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns whether the request is allowed.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
@@ -158,14 +151,14 @@ where
             State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
                 rule: policy.rule_name(*rule),
             },
-            State::Refused(policy, Why::Ambiguous(rule)) => Reason::Ambiguous {
+            State::Refused(policy, Why::Ambiguous(rule) | Why::Unread(rule)) => Reason::Ambiguous {
                 rule: policy.rule_name(*rule),
             },
             State::Refused(policy, Why::NoPlan(rule)) => Reason::NoPlan {
                 rule: policy.rule_name(*rule),
             },
             State::Refused(policy, Why::Entry(entry) | Why::Allowed(entry)) => Reason::Listed {
-                entry: policy.deny.name(*entry),
+                entry: policy.chooser.deny.name(*entry),
             },
             State::Invalid(error) => Reason::Invalid(*error),
             State::Denied(asks, member, denied) => {
@@ -220,7 +213,7 @@ where
             (Some(by), _) if by.is_unavailable() => return None,
             (Some(by), _) => by.ask.rule,
             (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
-                return policy.deny.status(*entry);
+                return policy.chooser.deny.status(*entry);
             }
             (
                 None,
@@ -228,6 +221,7 @@ where
                     _,
                     Why::Missing(rule)
                     | Why::Ambiguous(rule)
+                    | Why::Unread(rule)
                     | Why::NoPlan(rule)
                     | Why::Remote(rule),
                 ),
@@ -249,7 +243,9 @@ where
     #[must_use]
     pub fn exempted_by(&self) -> Option<&str> {
         match &self.state {
-            State::Free(policy, Some(Why::Allowed(entry))) => Some(policy.allow.name(*entry)),
+            State::Free(policy, Some(Why::Allowed(entry))) => {
+                Some(policy.chooser.allow.name(*entry))
+            }
             _ => None,
         }
     }
@@ -280,7 +276,7 @@ where
     ///             fallback = { open = { at_most = 1 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let ann = [("user", "ann")];
     /// let decision = policy.decide_async(&ann).await;
     /// assert!(decision.is_allowed());
@@ -431,7 +427,7 @@ where
                 What::Ban | What::Clock => true,
                 What::Attempt => false,
             };
-            !rate || rule.count != Count::All || rule.cost.settle.is_some()
+            !rate || rule.count != Count::All || rule.reads.cost.settle.is_some()
         };
         self.is_allowed() && self.any_ask(needs)
     }
@@ -449,7 +445,8 @@ where
     /// ```
     #[must_use]
     pub fn reads_answer(&self) -> bool {
-        let reads = |rule: &CompiledRule<C>| rule.cost.settle.is_some() || rule.failures.is_some();
+        let reads =
+            |rule: &CompiledRule<C>| rule.reads.cost.settle.is_some() || rule.failures.is_some();
         self.is_allowed() && self.any_ask(|rule, _| reads(rule))
     }
 
@@ -537,18 +534,12 @@ where
                 asks.with(0, |limit| limit.give_back(held, now))
                     .unwrap_or(0)
             }
-            State::Granted(granted) => granted.undo(),
-            State::Many(mut many) => many.undo(),
-            _ => 0,
+            mut several => several.undo(),
         }
     }
 }
 
-impl<R, C> Asks<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     pub(crate) fn now(&self) -> Tick {
         self.policy.clock.now()
     }
@@ -562,11 +553,7 @@ where
     }
 }
 
-impl<R, C> fmt::Debug for Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> fmt::Debug for Decision<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut decision = f.debug_struct("Decision");
         decision.field("is_allowed", &self.is_allowed());

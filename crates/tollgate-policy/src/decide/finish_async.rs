@@ -1,25 +1,18 @@
 //! The end of a request that asked stores elsewhere.
 
-use std::fmt;
 use std::ops::Deref;
 
-use tollgate::clock::Clock;
 use tollgate::outcome::Settled;
 
 use super::asks::Ask;
 use super::decision::Decision;
-use crate::fact::Facts;
+use crate::facts::Facts;
 use crate::file::Count;
-use crate::limit::RemoteError;
-use crate::outcome::Outcome;
+use crate::limit::{PolicyClock, RemoteError};
 use crate::policy::Policy;
-use crate::rule::What;
+use crate::rule::{Outcome, What};
 
-impl<R, C> Decision<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Ends an allowed request as [`finish`](Self::finish) does, also at the stores that decide
     /// asynchronously. Returns what came back and what was charged.
     ///
@@ -37,7 +30,7 @@ where
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }\ncount = 'failures'";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// for _ in 0..5 {
     ///     let decision = policy.decide_async(&[("user", "ann")]).await;
     ///     assert!(decision.is_allowed());
@@ -78,7 +71,7 @@ where
     ///             cost = { estimate = 'estimate', settle = 'used' }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// let decision = policy.decide_async(&[("user", "ann"), ("estimate", "2")]).await;
     /// assert!(decision.is_allowed());
     /// let settled = decision.settle_async(&[("used", "1")]).await?;
@@ -147,7 +140,7 @@ where
     ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
     /// // Without a server, the fallback decides.
     /// let store = RedisStore::without_server(Keys::new("api")?);
-    /// let policy = Policy::builder().remote_store("redis", store).build_toml(text)?;
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
     /// for _ in 0..5 {
     ///     let decision = policy.decide_async(&[("user", "ann")]).await;
     ///     assert!(decision.is_allowed());
@@ -191,7 +184,7 @@ impl<C> Policy<C> {
             }
             _ => {}
         }
-        let settle = rule.cost.settle.as_ref();
+        let settle = rule.reads.cost.settle.as_ref();
         let answer = self.registry.resolve(answer);
         let Some(actual) = settle.and_then(|name| answer.values(name).largest().0) else {
             return ask.cost;

@@ -5,7 +5,6 @@
 //! deny if one would; then take from one after the other in the order of their places, which is the
 //! same for all requests; if one denies meanwhile, roll back what was taken and start over.
 
-use std::fmt;
 use std::mem;
 use std::ops::Deref;
 
@@ -16,6 +15,7 @@ use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Tick};
 
 use super::asks::Asks;
+use crate::limit::PolicyClock;
 use crate::policy::Policy;
 
 /// How many times a request tries to take from all limits. Each failure is a lost race.
@@ -23,11 +23,7 @@ const ROUNDS: u32 = 3;
 
 /// The permits of a request that many limits allow. Dropped, it keeps its permits and leaves its
 /// concurrency slots.
-pub(crate) struct Many<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+pub(crate) struct Many<R: Deref<Target = Policy<C>>, C: PolicyClock> {
     asks: Asks<R, C>,
     /// What each limit granted, until it is settled, given back or left.
     held: Vec<Option<Held>>,
@@ -41,11 +37,7 @@ pub(crate) enum Refused {
     Denied(usize, Denied),
 }
 
-impl<R, C> Many<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Many<R, C> {
     /// `held` is what [`take_all`] returned for these limits.
     pub(crate) const fn new(asks: Asks<R, C>, held: Vec<Option<Held>>) -> Self {
         Self { asks, held }
@@ -91,11 +83,9 @@ where
 /// Takes from all limits of a request, or from none.
 #[cold]
 #[inline(never)]
-pub(crate) fn take_all<R, C>(asks: &Asks<R, C>) -> Result<Vec<Option<Held>>, Refused>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+pub(crate) fn take_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    asks: &Asks<R, C>,
+) -> Result<Vec<Option<Held>>, Refused> {
     check_clocks(asks).map_err(Refused::Invalid)?;
     let mut order: Vec<usize> = (0..asks.list.len()).collect();
     order.sort_by_key(|index| asks.with(*index, |limit| limit.place()));
@@ -122,11 +112,9 @@ where
 }
 
 /// Checks that all limits have the policy's clock.
-fn check_clocks<R, C>(asks: &Asks<R, C>) -> Result<(), ComposeError>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+fn check_clocks<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    asks: &Asks<R, C>,
+) -> Result<(), ComposeError> {
     let mut first = None;
     for member in 0..asks.list.len() {
         let id = |limit: &dyn Member<C>| limit.clock().map(Clock::identity);
@@ -143,11 +131,10 @@ where
 
 /// Looks at all limits. Returns the denial that lasts longest: a permanent one, then one of unknown
 /// length, then the longest wait.
-fn longest_denial<R, C>(asks: &Asks<R, C>, now: Tick) -> Option<(usize, Denied)>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+fn longest_denial<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    asks: &Asks<R, C>,
+    now: Tick,
+) -> Option<(usize, Denied)> {
     let denials = asks.list.iter().enumerate().filter_map(|(index, ask)| {
         let look = |limit: &dyn Member<C>| limit.check(ask.cost, now).err();
         Some((index, asks.with(index, look).flatten()?))
@@ -169,7 +156,7 @@ where
 struct Taking<'t, R, C>
 where
     R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
+    C: PolicyClock,
 {
     asks: &'t Asks<R, C>,
     order: &'t [usize],
@@ -178,15 +165,11 @@ where
 }
 
 /// Takes from one limit after the other. If one denies or panics, nothing stays taken.
-fn take_in_order<R, C>(
+fn take_in_order<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     asks: &Asks<R, C>,
     order: &[usize],
     now: Tick,
-) -> Result<Vec<Option<Held>>, (usize, Denied)>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+) -> Result<Vec<Option<Held>>, (usize, Denied)> {
     let held = asks.list.iter().map(|_| None).collect();
     let mut taking = Taking {
         asks,
@@ -209,11 +192,7 @@ where
     Ok(mem::take(&mut taking.held))
 }
 
-impl<R, C> Drop for Taking<'_, R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for Taking<'_, R, C> {
     fn drop(&mut self) {
         for &index in self.order.iter().rev() {
             let held = self.held.get_mut(index).and_then(Option::take);
@@ -225,11 +204,7 @@ where
     }
 }
 
-impl<R, C> Drop for Many<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for Many<R, C> {
     fn drop(&mut self) {
         let asks = &self.asks;
         let held = mem::take(&mut self.held).into_iter().enumerate();
@@ -241,7 +216,7 @@ where
 struct Leaving<'l, R, C, I>
 where
     R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
+    C: PolicyClock,
     I: Iterator<Item = (usize, Option<Held>)>,
 {
     asks: &'l Asks<R, C>,
@@ -251,7 +226,7 @@ where
 impl<R, C, I> Drop for Leaving<'_, R, C, I>
 where
     R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
+    C: PolicyClock,
     I: Iterator<Item = (usize, Option<Held>)>,
 {
     fn drop(&mut self) {

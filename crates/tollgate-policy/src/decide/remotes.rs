@@ -7,8 +7,8 @@ use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 
 use super::asks::Ask;
-use crate::key::Bytes;
 use crate::limit::{FallbackKind, KeyRef, Remote, RemoteAsk, RemoteError, RemoteGrants};
+use crate::rule::Bytes;
 
 /// One limit of a store that a request asks.
 pub(crate) struct RemoteMember {

@@ -1,33 +1,16 @@
 //! How a decision came about, with the permits that it holds.
 
-use std::fmt;
 use std::ops::Deref;
 
 use tollgate::Denied;
-use tollgate::clock::Clock;
 use tollgate::compose::{All, AllGranted, Held, Within};
 use tollgate::error::ComposeError;
 
 use super::asks::Asks;
 use super::many::Many;
+use crate::choose::Why;
+use crate::limit::PolicyClock;
 use crate::policy::Policy;
-
-/// What decided without a limit.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Why {
-    /// An entry of `deny`, by its position.
-    Entry(usize),
-    /// An entry of `allow`.
-    Allowed(usize),
-    /// A rule whose key is missing.
-    Missing(usize),
-    /// A rule that reads a fact of several values.
-    Ambiguous(usize),
-    /// A rule that has no plan for the request.
-    NoPlan(usize),
-    /// A rule whose store decides asynchronously.
-    Remote(usize),
-}
 
 pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
 
@@ -35,11 +18,7 @@ pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
     clippy::large_enum_variant,
     reason = "a box would allocate for each decision"
 )]
-pub(crate) enum State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+pub(crate) enum State<R: Deref<Target = Policy<C>>, C: PolicyClock> {
     /// No limit applies.
     Free(R, Option<Why>),
     /// Denied without asking a limit.
@@ -56,16 +35,22 @@ where
     Many(Box<Many<R, C>>),
 }
 
-impl<R, C> State<R, C>
-where
-    R: Deref<Target = Policy<C>>,
-    C: Clock + fmt::Debug + Send + Sync,
-{
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
     pub(crate) const fn is_allowed(&self) -> bool {
         matches!(
             self,
             Self::Free(..) | Self::One(..) | Self::Granted(_) | Self::Many(_)
         )
+    }
+
+    /// Gives the permits back, as far as they can be, apart from those of a single rate. Returns
+    /// how many came back.
+    pub(crate) fn undo(&mut self) -> u64 {
+        match self {
+            Self::Granted(granted) => granted.undo_each(),
+            Self::Many(many) => many.undo(),
+            _ => 0,
+        }
     }
 
     pub(crate) fn asks(&self) -> Option<&Asks<R, C>> {

@@ -3,13 +3,18 @@
 use tollgate::AnyAlgorithm;
 
 use super::display::{Shown, ShownValues};
-use super::{Asks, Cost, Plan, key};
-use crate::fact::{FactName, Facts, Value};
-use crate::failure;
-use crate::file::{Applies, Missing, Override, Plans, Rule};
-use crate::key::{Bytes, KeySpec};
-use crate::values::Values;
-use crate::when::Reading;
+use super::{Asks, Cost, KeyPart, Plan, key};
+use crate::choose::{Asked, Why};
+use crate::facts::{FactName, Facts};
+use crate::file::{Override, Plans, Rule};
+use crate::rule::failure;
+
+/// What a rule that applies does.
+pub(super) enum Outcome {
+    /// It denies the request whatever is left.
+    Denies(Why),
+    Asks(Asked),
+}
 
 /// The limits of a request.
 #[derive(Default)]
@@ -23,41 +28,40 @@ struct Limits {
 /// Why a rule denies a request whose conditions may hold by values that are not read.
 const UNREAD: &str = "its conditions depend on more values than are read, so they are ambiguous";
 
-/// Returns what a rule asks, or why it does not apply. `is_own` says whether it applies by its own
-/// conditions.
-pub(super) fn of(rule: &Rule, is_own: bool, facts: &(impl Facts + ?Sized)) -> Result<Asks, String> {
+/// Returns why a rule does not apply whose key is missing.
+pub(super) fn skipped(rule: &Rule, facts: &(impl Facts + ?Sized)) -> String {
     let key = key::key(rule, facts);
-    let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
     let missing = key.iter().find(|part| part.value.is_none());
-    let unsure = || match &rule.when.value {
-        Applies::When(when) => !when.holds_by(facts, Reading::ANY_KNOWN),
-        _ => false,
+    let name = missing.map_or("", |part| part.name.as_str());
+    format!("{name} is missing, and missing = \"skip\"")
+}
+
+/// Returns what a rule asks. `own` is the override of the request's key.
+pub(super) fn of(
+    rule: &Rule,
+    outcome: &Outcome,
+    own: Option<&Override>,
+    facts: &(impl Facts + ?Sized),
+) -> Asks {
+    let key = key::key(rule, facts);
+    let mut limits = match outcome {
+        Outcome::Denies(why) => Limits {
+            denies: Some(denies(rule, *why, &key, facts)),
+            ..Limits::default()
+        },
+        Outcome::Asks(asked) => limits(rule, asked.plan, own, facts),
     };
-    let denies = |why: String| Limits {
-        denies: Some(why),
-        ..Limits::default()
-    };
-    let limits = match (ambiguous, missing, rule.missing) {
-        _ if is_own && unsure() => denies(UNREAD.into()),
-        (Some(part), ..) => denies(format!("{part}, so it is ambiguous")),
-        (_, Some(part), Missing::Skip) => {
-            return Err(format!("{} is missing, and missing = \"skip\"", part.name));
+    let mut cost = cost(rule, &limits.texts, facts);
+    if let Outcome::Asks(asked) = outcome {
+        if !asks_requests(&limits.texts) {
+            cost.permits = asked.cost;
         }
-        (_, Some(part), Missing::Deny) => {
-            denies(format!("{} is missing, and missing = \"deny\"", part.name))
+        let attempts = failure::attempts(rule.ban.as_ref().filter(|_| !rule.shadow));
+        if let Some(Ok(window)) = attempts {
+            limits.texts.insert(0, window.to_string());
         }
-        _ => limits(rule, facts),
-    };
-    let (mut limits, cost) = match cost(rule, &limits.texts, facts) {
-        Ok(cost) => (limits, cost),
-        Err(cost) if limits.denies.is_some() => (limits, cost),
-        Err(cost) => (denies(cost.why.clone().unwrap_or_default()), cost),
-    };
-    let attempts = failure::attempts(rule.ban.as_ref().filter(|_| !rule.shadow));
-    if let (Some(Ok(window)), None) = (attempts, &limits.denies) {
-        limits.texts.insert(0, window.to_string());
     }
-    Ok(Asks {
+    Asks {
         key,
         limits: limits.texts,
         plan: limits.plan,
@@ -66,40 +70,61 @@ pub(super) fn of(rule: &Rule, is_own: bool, facts: &(impl Facts + ?Sized)) -> Re
         store: rule.store.value.clone(),
         denies: limits.denies,
         status: rule.status.map(|status| status.value),
-    })
+    }
 }
 
-fn limits(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Limits {
-    if let Some(own) = own_limit(rule, facts) {
+/// Returns why a rule denies a request whatever is left.
+fn denies(rule: &Rule, why: Why, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
+    let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
+    let missing = key.iter().find(|part| part.value.is_none());
+    match (why, ambiguous, missing, &rule.plan) {
+        (Why::Unread(_), ..) => UNREAD.into(),
+        (Why::Ambiguous(_), Some(part), ..) => format!("{part}, so it is ambiguous"),
+        (Why::Missing(_), _, Some(part), _) => {
+            format!("{} is missing, and missing = \"deny\"", part.name)
+        }
+        (Why::NoPlan(_), .., Some(plans)) => {
+            format!("{}, and there is no default", plan_said(rule, plans, facts))
+        }
+        _ => cost(rule, &[], facts).why.unwrap_or_default(),
+    }
+}
+
+fn limits(
+    rule: &Rule,
+    plan: usize,
+    own: Option<&Override>,
+    facts: &(impl Facts + ?Sized),
+) -> Limits {
+    if let Some(own) = own {
         return Limits {
             texts: overridden(rule, own),
             is_override: true,
             ..Limits::default()
         };
     }
-    match &rule.plan {
-        Some(plans) => plan(rule, plans, facts),
-        None => Limits {
-            texts: rule
-                .limits
-                .iter()
-                .map(|limit| limit.value.clone())
-                .collect(),
+    let Some(plans) = &rule.plan else {
+        let limits = rule.limits.iter();
+        return Limits {
+            texts: limits.map(|limit| limit.value.clone()).collect(),
             ..Limits::default()
-        },
+        };
+    };
+    let (name, limit) = match plans.limits.get(plan) {
+        Some((name, limit)) => (name.value.clone(), limit.value.clone()),
+        None => return Limits::default(),
+    };
+    let said = plan_said(rule, plans, facts);
+    let named = key::values(rule, &FactName::new(&plans.by), facts).single();
+    let why = match named.is_some_and(|value| value.as_text() == name.as_str()) {
+        true => said,
+        false => format!("{said}, so the default"),
+    };
+    Limits {
+        texts: vec![limit],
+        plan: Some(Plan { name, why }),
+        ..Limits::default()
     }
-}
-
-/// Returns the override of a request's key. A decision compares the same bytes.
-fn own_limit<'r>(rule: &'r Rule, facts: &(impl Facts + ?Sized)) -> Option<&'r Override> {
-    if rule.overrides.is_empty() {
-        return None;
-    }
-    let spec = KeySpec::of(rule);
-    let mut key = Bytes::new();
-    let _ = spec.push(&facts, &mut key);
-    let mut overrides = rule.overrides.iter();
-    overrides.find(|own| spec.of_values(own.key.iter().map(String::as_str)) == key)
 }
 
 /// Returns the limits of a key that has an override: it takes the place of each rate.
@@ -112,88 +137,58 @@ fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
         .collect()
 }
 
-fn plan(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> Limits {
+/// Returns what a request says of its plan.
+fn plan_said(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> String {
     let by = plans.by.as_str();
     let named = key::values(rule, &FactName::new(by), facts);
-    let find = |wanted: &str| {
-        plans
-            .limits
-            .iter()
-            .find(|(name, _)| name.as_str() == wanted)
-    };
     let said = ShownValues(&named).to_string();
-    let (found, why) = match named.single().as_ref().map(Value::as_text) {
-        None => (None, format!("{by} is {said}")),
-        Some(value) => match find(&value) {
-            Some(found) => (Some(found), format!("{by} is {}", Shown(&value))),
-            None => (
-                None,
-                format!("{by} is {}, which is not a plan", Shown(&value)),
-            ),
-        },
+    let Some(value) = named.single() else {
+        return format!("{by} is {said}");
     };
-    let (found, why) = match (found, &plans.default) {
-        (None, Some(default)) => (find(default), format!("{why}, so the default")),
-        (None, None) => (None, format!("{why}, and there is no default")),
-        (found, _) => (found, why),
-    };
-    match found {
-        Some((name, limit)) => Limits {
-            texts: vec![limit.value.clone()],
-            plan: Some(Plan {
-                name: name.value.clone(),
-                why,
-            }),
-            ..Limits::default()
-        },
-        None => Limits {
-            denies: Some(why),
-            ..Limits::default()
-        },
+    let value = value.as_text();
+    match plans.limits.iter().any(|(name, _)| name.as_str() == value) {
+        true => format!("{by} is {}", Shown(&value)),
+        false => format!("{by} is {}, which is not a plan", Shown(&value)),
     }
 }
 
-/// Returns what a request costs. If that is ambiguous, the error says why.
-fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Result<Cost, Cost> {
-    let settle = rule.cost.settle.as_ref();
+/// Returns whether all limits count requests, whatever they cost.
+fn asks_requests(limits: &[String]) -> bool {
+    let counts_requests = |limit: &String| limit.split_whitespace().next() == Some("concurrency");
+    !limits.is_empty() && limits.iter().all(counts_requests)
+}
+
+/// Returns what a request costs, and where that comes from.
+fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
+    let default = rule.cost.default.value;
     let of = |permits, why| Cost {
         permits,
         why,
-        settle: settle.map(|fact| fact.as_str().to_owned()),
+        settle: rule
+            .cost
+            .settle
+            .as_ref()
+            .map(|fact| fact.as_str().to_owned()),
     };
-    let default = rule.cost.default.value;
-    let values = match &rule.cost.estimate {
-        Some(fact) => key::values(rule, fact, facts),
-        None => Values::NONE,
+    let Some(fact) = &rule.cost.estimate else {
+        let is_one = asks_requests(limits);
+        return of(if is_one { 1 } else { default }, None);
     };
+    let values = key::values(rule, fact, facts);
     let (largest, is_known) = values.largest();
-    let said = |fact: &FactName| format!("{fact} is {}", ShownValues(&values));
-    let counts_requests = |limit: &String| limit.split_whitespace().next() == Some("concurrency");
-    let asks_requests = !limits.is_empty() && limits.iter().all(counts_requests);
-    Ok(match (&rule.cost.estimate, largest, &rule.cost.max) {
-        (Some(fact), ..) if !is_known => {
-            return Err(of(
-                default,
-                Some(format!("{}, so the cost is ambiguous", said(fact))),
-            ));
-        }
-        _ if asks_requests => of(1, None),
-        (None, ..) => of(default, None),
-        (Some(fact), None, _) if values.is_none() => {
-            of(default, Some(format!("{}, so the default", said(fact))))
-        }
-        (Some(fact), None, _) => {
-            let why = format!("{}, not a number, so the default", said(fact));
-            of(default, Some(why))
-        }
-        (Some(fact), Some(cost), Some(max)) if cost > max.value => {
-            let why = format!("{}, more than the maximum", said(fact));
-            of(max.value, Some(why))
-        }
-        (Some(fact), Some(cost), _) if cost < rule.cost.min.value => {
-            let why = format!("{}, less than the minimum", said(fact));
-            of(rule.cost.min.value, Some(why))
-        }
-        (Some(fact), Some(cost), _) => of(cost, Some(said(fact))),
-    })
+    let said = format!("{} is {}", fact.value, ShownValues(&values));
+    let max = rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value);
+    let min = rule.cost.min.value;
+    match largest {
+        _ if !is_known => of(default, Some(format!("{said}, so the cost is ambiguous"))),
+        _ if asks_requests(limits) => of(1, None),
+        None if values.is_none() => of(default, Some(format!("{said}, so the default"))),
+        None => of(
+            default,
+            Some(format!("{said}, not a number, so the default")),
+        ),
+        Some(cost) if cost > max => of(max, Some(format!("{said}, more than the maximum"))),
+        Some(cost) if cost < min => of(min, Some(format!("{said}, less than the minimum"))),
+        Some(cost) => of(cost, Some(said)),
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Applied, Asks, Cost, Explained, Explanation, KeyPart, List, Listed};
-use crate::values::Values;
+use crate::facts::Values;
 use crate::when::{write_value, write_values};
 
 /// A value of a request, which can be anything: it is cut, and has no control characters.
@@ -93,7 +93,7 @@ impl fmt::Display for Asks {
             None => write!(f, "limit: {}; cost: {}", limits(self), self.cost)?,
         }
         match self.store.as_str() {
-            crate::text::MEMORY => {}
+            crate::parse::MEMORY => {}
             store => write!(f, "; store: {store}")?,
         }
         match self.status {

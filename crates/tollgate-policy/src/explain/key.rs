@@ -6,11 +6,9 @@ use ipnet::IpNet;
 
 use super::KeyPart;
 use super::display::ShownValues;
-use crate::fact::{FactKind, FactName, Facts, Value};
+use crate::facts::{FactKind, FactName, Facts, Value, Values};
 use crate::file::{Applies, Networks, Rule};
-use crate::key::of_values;
-use crate::rule_fact::{can_be_key, part};
-use crate::values::Values;
+use crate::rule::{can_be_key, of_values, part};
 use crate::when::{clean_path, lower_host};
 
 /// Returns the parts of a rule's key for a request.

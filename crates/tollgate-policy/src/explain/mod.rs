@@ -34,9 +34,8 @@ mod rules;
 
 use serde::Serialize;
 
-use crate::fact::Facts;
-use crate::file::{Entry, PolicyFile};
-use crate::when::When;
+use crate::facts::Facts;
+use crate::file::PolicyFile;
 
 /// What a policy does with a request, apart from how much of each limit is left.
 ///
@@ -165,23 +164,7 @@ pub struct Cost {
 /// The [module](mod@crate::explain) has an example.
 #[must_use]
 pub fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Explanation {
-    let listed = |list, entries: &[Entry]| {
-        let holds = |when: &When| match list {
-            List::Deny => when.holds(facts),
-            List::Allow => when.holds_for_each(facts),
-        };
-        let entry = entries.iter().find(|entry| holds(&entry.when))?;
-        Some(Listed {
-            list,
-            name: entry.name.value.clone(),
-            status: entry.status.map(|status| status.value),
-        })
-    };
-    let entry = listed(List::Deny, &file.deny).or_else(|| listed(List::Allow, &file.allow));
-    let rules = match entry {
-        Some(_) => Vec::new(),
-        None => rules::explain(file, facts),
-    };
+    let (entry, rules) = rules::explain(file, facts);
     Explanation {
         summary: display::summary(entry.as_ref(), &rules),
         entry,

@@ -1,171 +1,167 @@
 //! Which rules apply to a request.
 
-use std::collections::HashMap;
-
-use super::{Applied, Asks, Explained, asks};
-use crate::fact::Facts;
-use crate::file::{Applies, Apply, PolicyFile, Rule};
+use super::asks::{self, Outcome};
+use super::{Applied, Explained, List, Listed};
+use crate::choose::{Asked, Chooser, Recorder, Why};
+use crate::facts::Facts;
+use crate::file::{Applies, Apply, Override, PolicyFile, Rule};
+use crate::rule::{Bytes, Reads};
 
 /// What became of a rule.
 enum State {
-    /// It does not apply, for this reason.
-    No(String),
     /// It would apply, but its key is missing.
-    Skipped(String),
-    /// It applies, for this reason, and asks this.
-    Asks(String, Box<Asks>),
+    Skipped,
+    /// It applies by its own conditions, or with the rule that names it.
+    Applies(Option<usize>, Outcome),
 }
 
-impl State {
-    /// Returns what becomes of a rule that should apply for this reason, by its own conditions or
-    /// with another rule.
-    fn of(rule: &Rule, is_own: bool, why: String, facts: &(impl Facts + ?Sized)) -> Self {
-        match asks::of(rule, is_own, facts) {
-            Ok(asks) => Self::Asks(why, Box::new(asks)),
-            Err(why) => Self::Skipped(why),
+/// A decision as it was recorded.
+struct Recorded<'f> {
+    file: &'f PolicyFile,
+    reads: &'f [Reads],
+    keys: Bytes,
+    entry: Option<Listed>,
+    rules: Vec<Option<State>>,
+    /// The first rule that applies, if no other rule is asked after it.
+    first: Option<usize>,
+}
+
+impl<'f> Recorded<'f> {
+    /// Returns the override of a key. A decision compares hashes of the same bytes.
+    fn own_limit(&self, rule: usize, (start, end): (usize, usize)) -> Option<&'f Override> {
+        let spec = &self.reads.get(rule)?.key;
+        let key = self.keys.get(start..end)?;
+        let mut overrides = self.file.rules.get(rule)?.overrides.iter();
+        let bytes = |own: &Override| spec.of_values(own.key.iter().map(String::as_str));
+        overrides.find(|own| bytes(own).as_slice() == key)
+    }
+
+    fn set(&mut self, rule: usize, state: State) {
+        if let Some(known) = self.rules.get_mut(rule) {
+            *known = Some(state);
         }
     }
 }
 
-/// Explains all rules.
-pub(super) fn explain(file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> Vec<Explained> {
-    let mut search = Search {
-        rules: &file.rules,
-        indices: indices(&file.rules),
-        states: file.rules.iter().map(|_| None).collect(),
-        facts,
-    };
-    let mut first = None;
-    for (index, rule) in file.rules.iter().enumerate() {
-        let why = match holds(rule, facts) {
-            Ok(why) => why,
-            Err(why) => {
-                search.set(index, State::No(why));
-                continue;
-            }
+impl Recorder for Recorded<'_> {
+    fn keys(&mut self) -> &mut Bytes {
+        &mut self.keys
+    }
+
+    fn has(&self, rule: usize) -> bool {
+        matches!(self.rules.get(rule), Some(Some(State::Applies(..))))
+    }
+
+    fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
+        self.own_limit(rule, key).is_some()
+    }
+
+    fn list(&mut self, why: Why) {
+        let (list, entries, index) = match why {
+            Why::Allowed(index) => (List::Allow, &self.file.allow, index),
+            Why::Entry(index) => (List::Deny, &self.file.deny, index),
+            _ => return,
         };
-        match first {
-            Some(first) => {
-                let why = format!("rule {first:?} applies and comes first");
-                search.set(index, State::No(why));
-            }
-            _ => {
-                let ends = file.apply == Apply::First && !rule.shadow;
-                let for_each = holds_for_each(rule, facts);
-                let why = match ends && !for_each {
-                    true => format!("{why}, but not by each value, so the next one is tried too"),
-                    false => why,
+        self.entry = entries.get(index).map(|entry| Listed {
+            list,
+            name: entry.name.value.clone(),
+            status: entry.status.map(|status| status.value),
+        });
+    }
+
+    fn skip(&mut self, rule: usize) {
+        self.set(rule, State::Skipped);
+    }
+
+    fn refuse(&mut self, rule: usize, _: bool, by: Option<usize>, why: Why) {
+        self.set(rule, State::Applies(by, Outcome::Denies(why)));
+    }
+
+    fn ask(&mut self, rule: usize, _: bool, by: Option<usize>, asked: Asked) {
+        self.set(rule, State::Applies(by, Outcome::Asks(asked)));
+    }
+
+    fn end(&mut self, rule: usize) {
+        self.first = Some(rule);
+    }
+
+    /// A decision ends with the first rule that denies. The rules after it are explained too.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// Explains all rules, unless an entry of a list decides.
+pub(super) fn explain(
+    file: &PolicyFile,
+    facts: &(impl Facts + ?Sized),
+) -> (Option<Listed>, Vec<Explained>) {
+    let reads = Reads::of_all(file);
+    let mut recorded = Recorded {
+        file,
+        reads: &reads,
+        keys: Bytes::new(),
+        entry: None,
+        rules: file.rules.iter().map(|_| None).collect(),
+        first: None,
+    };
+    Chooser::of(file).choose(&reads, &facts, &mut recorded);
+    if recorded.entry.is_some() {
+        return (recorded.entry, Vec::new());
+    }
+    let rules = file.rules.iter().zip(&recorded.rules).enumerate();
+    let explained = rules.map(|(index, (rule, state))| {
+        let (applies, why, asks) = match state {
+            None => (Applied::No, why_not(rule, &recorded, facts), None),
+            Some(State::Skipped) => (Applied::No, asks::skipped(rule, facts), None),
+            Some(State::Applies(by, outcome)) => {
+                let applies = match rule.shadow {
+                    true => Applied::Shadow,
+                    false => Applied::Yes,
                 };
-                if search.ask(index, rule, why) && ends && for_each {
-                    first = Some(rule.name.as_str());
-                }
+                let own = match outcome {
+                    Outcome::Denies(_) => None,
+                    Outcome::Asks(asked) => recorded.own_limit(index, asked.key),
+                };
+                let asks = asks::of(rule, outcome, own, facts);
+                (applies, why(rule, *by, file, facts), Some(asks))
             }
-        }
-    }
-    let states = search.states.into_iter();
-    let explained = file.rules.iter().zip(states);
-    explained
-        .map(|(rule, state)| explained_as(rule, state))
-        .collect()
-}
-
-fn explained_as(rule: &Rule, state: Option<State>) -> Explained {
-    let name = rule.name.value.clone();
-    let (applies, why, asks) = match state {
-        Some(State::Asks(why, asks)) if rule.shadow => (Applied::Shadow, why, Some(*asks)),
-        Some(State::Asks(why, asks)) => (Applied::Yes, why, Some(*asks)),
-        Some(State::No(why) | State::Skipped(why)) => (Applied::No, why, None),
-        None => (Applied::No, String::new(), None),
-    };
-    Explained {
-        name,
-        applies,
-        why,
-        asks,
-    }
-}
-
-/// Returns why a rule's conditions hold, or why they do not.
-fn holds(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Result<String, String> {
-    match &rule.when.value {
-        Applies::Always => Ok("it has no conditions".into()),
-        Applies::Never => Err("when is \"never\", and no rule that applies names it".into()),
-        Applies::When(when) => match when.first_failure(facts) {
-            None => Ok("its conditions hold".into()),
-            Some(failure) => Err(failure.to_string()),
-        },
-    }
-}
-
-/// Returns whether a rule's conditions hold whichever of several values of a fact counts.
-fn holds_for_each(rule: &Rule, facts: &(impl Facts + ?Sized)) -> bool {
-    match &rule.when.value {
-        Applies::When(when) => when.holds_for_each(facts),
-        Applies::Always | Applies::Never => true,
-    }
-}
-
-/// The rules by their names.
-fn indices(rules: &[Rule]) -> HashMap<&str, usize> {
-    let rules = rules.iter().enumerate();
-    rules
-        .map(|(index, rule)| (rule.name.as_str(), index))
-        .collect()
-}
-
-/// Collects what becomes of each rule.
-struct Search<'s, F: ?Sized> {
-    rules: &'s [Rule],
-    indices: HashMap<&'s str, usize>,
-    states: Vec<Option<State>>,
-    facts: &'s F,
-}
-
-impl<F: Facts + ?Sized> Search<'_, F> {
-    /// Sets the state of a rule. A rule that was tried stays so, but one that was skipped where
-    /// another one names it can still be asked by its own conditions.
-    fn set(&mut self, index: usize, state: State) {
-        let Some(known) = self.states.get_mut(index) else {
-            return;
         };
-        match (&*known, &state) {
-            (None | Some(State::No(_)), _) | (Some(State::Skipped(_)), State::Asks(..)) => {
-                *known = Some(state);
-            }
-            _ => {}
+        Explained {
+            name: rule.name.value.clone(),
+            applies,
+            why,
+            asks,
         }
-    }
+    });
+    (None, explained.collect())
+}
 
-    /// Asks a rule whose conditions hold, and those that go with it. Returns whether it applies.
-    fn ask(&mut self, index: usize, rule: &Rule, why: String) -> bool {
-        let state = State::of(rule, true, why, self.facts);
-        let applies = matches!(state, State::Asks(..));
-        self.set(index, state);
-        if applies && !rule.shadow {
-            self.ask_also(rule);
-        }
-        applies
+/// Returns why a rule applies.
+fn why(rule: &Rule, by: Option<usize>, file: &PolicyFile, facts: &(impl Facts + ?Sized)) -> String {
+    if let Some(by) = by.and_then(|by| file.rules.get(by)) {
+        return format!("rule {:?} names it in `also`", by.name.as_str());
     }
+    let Applies::When(when) = &rule.when.value else {
+        return "it has no conditions".into();
+    };
+    let ends = file.apply == Apply::First && !rule.shadow;
+    match ends && !when.holds_for_each(facts) {
+        true => "its conditions hold, but not by each value, so the next one is tried too".into(),
+        false => "its conditions hold".into(),
+    }
+}
 
-    /// Asks the rules that a rule names in `also`, directly or by way of others.
-    fn ask_also(&mut self, rule: &Rule) {
-        let mut open = vec![rule];
-        while let Some(rule) = open.pop() {
-            for other in &rule.also {
-                let index = self.indices.get(other.as_str()).copied();
-                let state = index.and_then(|index| self.states.get(index));
-                let is_new = matches!(state, Some(None | Some(State::No(_))));
-                let other = index.and_then(|index| Some((index, self.rules.get(index)?)));
-                if let (true, Some((index, other))) = (is_new, other) {
-                    let why = format!("rule {:?} names it in `also`", rule.name.as_str());
-                    let state = State::of(other, false, why, self.facts);
-                    // A skipped rule and a shadow rule bring no others.
-                    if matches!(state, State::Asks(..)) && !other.shadow {
-                        open.push(other);
-                    }
-                    self.set(index, state);
-                }
-            }
-        }
-    }
+/// Returns why a rule does not apply.
+fn why_not(rule: &Rule, recorded: &Recorded<'_>, facts: &(impl Facts + ?Sized)) -> String {
+    let failure = match &rule.when.value {
+        Applies::Always => None,
+        Applies::Never => Some("when is \"never\", and no rule that applies names it".into()),
+        Applies::When(when) => when.first_failure(facts).map(|failure| failure.to_string()),
+    };
+    let first = recorded
+        .first
+        .and_then(|first| recorded.file.rules.get(first));
+    let first = first.map_or("", |rule| rule.name.as_str());
+    failure.unwrap_or_else(|| format!("rule {first:?} applies and comes first"))
 }

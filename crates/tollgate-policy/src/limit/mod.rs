@@ -7,7 +7,7 @@ mod spec;
 
 use std::fmt;
 
-use tollgate::clock::Clock;
+use tollgate::clock::{Clock, UtcClock};
 use tollgate::compose::{Exempt, Held, Member, OrElse, Visitor};
 use tollgate::keyed::{Key, KeyedConcurrency};
 use tollgate::outcome::Charged;
@@ -16,13 +16,22 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Ti
 
 pub use hash::Hashed;
 pub(crate) use hash::KeyHash;
-pub use own::{DynLimit, KeyRef, OwnLimit};
+pub use own::{DynLimit, KeyRef, Limit, OwnLimit};
 pub(crate) use remote::Remote;
 pub use remote::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    RemoteRefusal, RemoteStore,
 };
+pub use spec::LimitSpec;
 pub(crate) use spec::{Spec, config_message};
+
+/// What a policy needs of its clock.
+pub trait PolicyClock: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static {}
+
+impl<C: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static> PolicyClock for C {}
+
+/// The limits of single keys: the hashes of the keys, and their algorithms.
+pub(crate) type Overrides = Vec<(u64, AnyAlgorithm)>;
 
 /// A table of keys.
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;

@@ -11,8 +11,7 @@ use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 
 use super::own::KeyRef;
-use crate::file::Fallback;
-use crate::secret::Secret;
+use super::spec::LimitSpec;
 
 /// The future of a store's answer.
 pub type RemoteFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -22,25 +21,6 @@ pub type RemoteError = Box<dyn Error + Send + Sync>;
 
 /// A limit that a store made: see [`RemoteStore::limit`].
 pub type RemoteLimit = dyn Any + Send + Sync;
-
-/// What a limit of a [`RemoteStore`] is made from.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct RemoteSpec<'s> {
-    /// The name of the rule.
-    pub rule: &'s str,
-    /// The position of the limit among those of the rule.
-    pub index: usize,
-    /// The text of the limit, or of each plan if the rule has plans.
-    pub limits: Vec<&'s str>,
-    /// The names of the plans, in the order of `limits`. Empty if the rule has no plans.
-    pub plans: Vec<&'s str>,
-    /// What decides while the store does not answer.
-    pub fallback: &'s Fallback,
-    /// The secret by which the store hides keys, if the file has one. Only a store that
-    /// [takes](RemoteStore::take_key_secret) secrets gets one.
-    pub key_secret: Option<&'s Secret>,
-}
 
 /// What a [`RemoteStore`] refuses of a limit, and what it must be instead. The text follows the
 /// name of a field: `must be a rate`.
@@ -53,7 +33,7 @@ pub struct RemoteSpec<'s> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteRefusal {
-    /// A text of the limit, by its position in [`RemoteSpec::limits`].
+    /// A text of the limit, by its position in [`LimitSpec::limits`].
     Limit(usize, String),
     /// The fallback of the rule.
     Fallback(String),
@@ -123,7 +103,7 @@ impl FallbackKind {
 
 /// A store whose limits are decided asynchronously, such as a server.
 ///
-/// [`Builder::remote_store`](crate::Builder::remote_store) registers it, and
+/// [`Builder::store`](crate::Builder::store) registers it, and
 /// [`Policy::decide_async`](crate::Policy::decide_async) asks it.
 ///
 /// ```
@@ -132,8 +112,8 @@ impl FallbackKind {
 ///
 /// use tollgate::Denied;
 /// use tollgate_policy::{
-///     FallbackKind, Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants, RemoteLimit,
-///     RemoteRefusal, RemoteSpec, RemoteStore,
+///     FallbackKind, LimitSpec, Policy, RemoteAsk, RemoteDenied, RemoteFuture, RemoteGrants,
+///     RemoteLimit, RemoteRefusal, RemoteStore,
 /// };
 ///
 /// /// A store that is closed for maintenance.
@@ -141,7 +121,7 @@ impl FallbackKind {
 /// struct Closed;
 ///
 /// impl RemoteStore for Closed {
-///     fn limit(&self, _: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
+///     fn limit(&self, _: &LimitSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
 ///         Ok(Arc::new(()))
 ///     }
 ///
@@ -167,7 +147,7 @@ impl FallbackKind {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), tollgate_policy::Problems> {
 /// let text = "[[rule]]\nname = 'a'\nlimit = '5/min'\nstore = 'closed'\nfallback = 'closed'";
-/// let policy = Policy::builder().remote_store("closed", Closed).build_toml(text)?;
+/// let policy = Policy::builder().store("closed", Closed).build_toml(text)?;
 /// let decision = policy.decide_async(&()).await;
 /// assert_eq!(decision.denied_by(), Some("a"));
 /// assert_eq!(decision.retry_after(), Some(Duration::from_secs(60)));
@@ -180,10 +160,10 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// All that must be different, if the store can't make the limit.
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>>;
+    fn limit(&self, spec: &LimitSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>>;
 
     /// Says whether the store hides keys by the secret of a policy: see
-    /// [`RemoteSpec::key_secret`].
+    /// [`LimitSpec::key_secret`].
     ///
     /// The default is that it does not. A policy with a secret is then refused.
     ///

@@ -1,4 +1,4 @@
-//! The text of a limit.
+//! What a limit is made from, and what its text says.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,41 @@ use tollgate::AnyAlgorithm;
 use tollgate::clock::UtcClock;
 use tollgate::error::{LimiterError, ParseAlgorithmError};
 
-use crate::text::known_names;
+use super::hash::Hashed;
+use crate::file::Fallback;
+use crate::file::secret::Secret;
+use crate::parse::known_names;
+
+/// What a limit of a registered algorithm or store is made from. A
+/// [`RemoteStore`](crate::RemoteStore) gets no clock.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LimitSpec<'s, C = ()> {
+    /// The name of the rule.
+    pub rule: &'s str,
+    /// The position of the limit among those of the rule.
+    pub index: usize,
+    /// The text of the limit, or of each plan if the rule has plans: for an algorithm what follows
+    /// its name, for a store the whole text.
+    pub limits: Vec<&'s str>,
+    /// The names of the plans, in the order of `limits`. Empty if the rule has no plans.
+    pub plans: Vec<&'s str>,
+    /// Whether the rule has a key. If not, all requests have the same empty one.
+    pub has_key: bool,
+    /// The number of keys in use at once.
+    pub capacity: usize,
+    /// What happens to a new key that finds no slot.
+    pub overflow: tollgate::keyed::Overflow,
+    /// What decides while the store does not answer.
+    pub fallback: &'s Fallback,
+    /// The secret by which a store hides keys, if the file has one. Only a store that
+    /// [takes](crate::RemoteStore::take_key_secret) secrets gets one.
+    pub key_secret: Option<&'s Secret>,
+    /// The policy's clock.
+    pub clock: &'s C,
+    /// The hasher for a `Keyed` table.
+    pub hasher: Hashed,
+}
 
 /// What a limit's text says.
 #[derive(Debug, Clone, PartialEq, Eq)]

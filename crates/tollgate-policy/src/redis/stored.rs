@@ -7,13 +7,12 @@ use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::fact::{FactName, Value};
+use crate::facts::{FactName, Value};
+use crate::file::secret::Secret;
 use crate::file::{PolicyFile, Rule};
-use crate::key::KeySpec;
+use crate::parse::{MEMORY, known_names};
 use crate::problem::{Problem, Problems, quoted};
-use crate::rule_fact::can_be_key;
-use crate::secret::Secret;
-use crate::text::{MEMORY, known_names};
+use crate::rule::{KeySpec, can_be_key};
 
 /// A key that a rule stores on the server: see [`RedisStore::stored_keys`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

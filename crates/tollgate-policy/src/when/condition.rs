@@ -1,8 +1,10 @@
 //! Conditions, and what they mean.
 
-use crate::fact::{FactName, Facts};
+use std::collections::BTreeSet;
 
-use super::input::Inputs;
+use crate::facts::{FactName, Facts};
+
+use super::input::{Input, Inputs};
 use super::pattern::Pattern;
 use super::reading::Reading;
 
@@ -83,11 +85,28 @@ impl When {
     }
 
     pub(crate) fn holds_by(&self, facts: &(impl Facts + ?Sized), reading: Reading) -> bool {
+        self.fulfilled(reading, &|it, reading| it.holds_by(facts, reading))
+    }
+
+    /// Returns whether the conditions hold if `holds` says so of each single one.
+    pub(super) fn fulfilled(
+        &self,
+        reading: Reading,
+        holds: &impl Fn(&Condition, Reading) -> bool,
+    ) -> bool {
         let mut any = self.any.iter();
         let mut not = self.not.iter();
-        self.all.iter().all(|it| it.holds_by(facts, reading))
-            && (self.any.is_empty() || any.any(|when| when.holds_by(facts, reading)))
-            && !not.any(|when| when.holds_by(facts, reading.negated()))
+        self.all.iter().all(|it| holds(it, reading))
+            && (self.any.is_empty() || any.any(|when| when.fulfilled(reading, holds)))
+            && !not.any(|when| when.fulfilled(reading.negated(), holds))
+    }
+
+    /// Adds the facts that the conditions read.
+    pub(crate) fn add_facts(&self, names: &mut BTreeSet<FactName>) {
+        names.extend(self.all.iter().map(|condition| condition.fact.clone()));
+        for when in self.any.iter().chain(self.not.as_deref()) {
+            when.add_facts(names);
+        }
     }
 
     /// Returns what `{name}` stands for in the first path pattern that matches and has that name.
@@ -138,6 +157,35 @@ impl Test {
         match self {
             Self::OneOf(patterns) => patterns,
             _ => &[],
+        }
+    }
+
+    #[inline]
+    pub(super) fn accepts(&self, fact: &FactName, inputs: &Inputs<'_>, reading: Reading) -> bool {
+        let (known, more) = match inputs {
+            Inputs::None => return matches!(self, Self::Absent),
+            Inputs::One(input) => return self.accepts_one(fact, input),
+            Inputs::Several { known, more } => (known, *more && !reading.only_known),
+        };
+        let accepts = |input| self.accepts_one(fact, input);
+        match (reading.each, known.is_empty()) {
+            // There may be a value, or none.
+            (each, true) if more => !each,
+            (_, true) => matches!(self, Self::Absent),
+            (true, false) if matches!(self, Self::Present) => true,
+            (true, false) => !more && known.iter().all(accepts),
+            // It is there, whatever else is.
+            (false, false) if matches!(self, Self::Absent) => false,
+            (false, false) => more || known.iter().any(accepts),
+        }
+    }
+
+    #[inline]
+    fn accepts_one(&self, fact: &FactName, input: &Input<'_>) -> bool {
+        match self {
+            Self::Present => true,
+            Self::Absent => false,
+            Self::OneOf(patterns) => patterns.iter().any(|pattern| pattern.accepts(fact, input)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::fact::{FactKind, FactName};
+use crate::facts::{FactKind, FactName};
 
 use super::condition::{Condition, Test, When};
 use super::pattern::Pattern;

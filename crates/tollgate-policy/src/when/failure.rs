@@ -2,8 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::fact::Facts;
-use crate::values::{Kind, Values};
+use crate::facts::{Facts, Kind, Values};
 
 use super::condition::{Condition, Test, When};
 use super::reading::Reading;

@@ -1,14 +1,14 @@
 //! Values of facts, in the form in which patterns are compared with them.
 
 use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
 use std::fmt::{self, Write};
 use std::net::IpAddr;
 
 use smallvec::SmallVec;
 use tollgate::address::canonical;
 
-use crate::fact::{FactKind, FactName, Facts, Value};
-use crate::values::Kind;
+use crate::facts::{FactKind, FactName, Facts, Kind, Value};
 
 use super::path::segments;
 
@@ -46,6 +46,50 @@ impl<'v> Inputs<'v> {
             known: known.map(|value| Input::new(name, value)).collect(),
             more: several.more,
         }
+    }
+}
+
+/// The facts of a request, each read at most once.
+pub(super) struct Request<'m, 'v, F: ?Sized> {
+    names: &'m [FactName],
+    facts: &'v F,
+    inputs: SmallVec<[OnceCell<Inputs<'v>>; 12]>,
+    /// Whether a fact that was read has several values.
+    several: Cell<bool>,
+}
+
+impl<'m, 'v, F: Facts + ?Sized> Request<'m, 'v, F> {
+    #[inline]
+    pub(super) fn new(names: &'m [FactName], facts: &'v F) -> Self {
+        Self {
+            names,
+            facts,
+            inputs: names.iter().map(|_| OnceCell::new()).collect(),
+            several: Cell::new(false),
+        }
+    }
+
+    /// Returns a fact by its number.
+    pub(super) fn inputs(&self, fact: usize) -> Option<&Inputs<'v>> {
+        let name = self.names.get(fact)?;
+        let inputs = self.inputs.get(fact)?;
+        Some(inputs.get_or_init(|| {
+            let inputs = Inputs::read(self.facts, name);
+            if matches!(inputs, Inputs::Several { .. }) {
+                self.several.set(true);
+            }
+            inputs
+        }))
+    }
+
+    /// Returns a fact by its name.
+    pub(super) fn of(&self, name: &FactName) -> Option<&Inputs<'v>> {
+        self.inputs(self.names.iter().position(|known| known.is_same(name))?)
+    }
+
+    /// Returns whether a fact that was read has several values.
+    pub(super) fn has_several(&self) -> bool {
+        self.several.get()
     }
 }
 
@@ -109,7 +153,7 @@ impl<'v> Input<'v> {
         match text {
             Cow::Borrowed(text) => {
                 let host = bare_host(text);
-                if !host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                if !has_upper_case(host) {
                     return Self::Text(Cow::Borrowed(host));
                 }
                 Self::Made(Buffer::lower_case(host))
@@ -136,15 +180,20 @@ impl<'v> Input<'v> {
     }
 }
 
+/// Whether a text has a letter in upper case. It reads all bytes, which is faster than to stop.
+fn has_upper_case(text: &str) -> bool {
+    text.bytes()
+        .fold(false, |has, byte| has | byte.is_ascii_uppercase())
+}
+
 /// A host without its port, and without the dot that can end a full name.
 fn bare_host(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
     }
-    let mut colons = host.bytes().enumerate().filter(|(_, byte)| *byte == b':');
-    let host = match (colons.next(), colons.next()) {
-        // An address of version 6 without brackets has several colons.
-        (Some((port, _)), None) => host.get(..port).unwrap_or(host),
+    // An address of version 6 without brackets has several colons.
+    let host = match host.bytes().filter(|byte| *byte == b':').count() {
+        1 => host.split_once(':').map_or(host, |(host, _)| host),
         _ => host,
     };
     host.strip_suffix('.').unwrap_or(host)

@@ -1,6 +1,5 @@
 //! The conditions under which a rule applies.
 
-mod build;
 mod condition;
 mod covers;
 mod display;
@@ -9,9 +8,7 @@ mod failure;
 mod glob;
 mod index;
 mod input;
-mod key;
 mod matcher;
-mod networks;
 mod path;
 mod pattern;
 mod reading;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use tollgate::address::{canonical, canonical_network};
 
-use crate::fact::{FactKind, FactName, Value};
+use crate::facts::{FactKind, FactName, Value};
 
 use super::error::{PatternError, PatternErrorKind};
 use super::glob::{Glob, escape};
@@ -150,6 +150,7 @@ impl Pattern {
         self.accepts(fact, &Input::new(fact, value))
     }
 
+    #[inline]
     pub(super) fn accepts(&self, fact: &FactName, input: &Input<'_>) -> bool {
         match self {
             Self::Path(pattern) => return pattern.matches(input.text()),

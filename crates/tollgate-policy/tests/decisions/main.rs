@@ -3,7 +3,9 @@
 mod costs;
 mod failures;
 mod keys;
+mod own_limits;
 mod plans;
+mod sets;
 mod together;
 
 use std::time::Duration;

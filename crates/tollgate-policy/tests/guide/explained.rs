@@ -1,10 +1,13 @@
 //! `explain` says what a policy then does.
 
+use std::sync::Arc;
+
 use tollgate::ManualClock;
 use tollgate_policy::explain::{Applied, Explained, KeyPart, List};
 use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{Decision, Policy, Problems, Reason, explain};
 
+use crate::lines::Pairs;
 use crate::random::Random;
 use crate::random_policies::{ATTEMPTS, policy, request};
 
@@ -81,30 +84,47 @@ fn asked(decision: &Decision<&Policy<ManualClock>, ManualClock>, rules: &[Explai
     asks
 }
 
+/// How many policies there are, and how many requests each decides: a million in release.
+const SIZES: (usize, usize) = if cfg!(debug_assertions) {
+    (1000, 2)
+} else {
+    (20_000, 50)
+};
+
+/// Returns random policies, each as often as it has requests.
+fn policies(
+    random: &mut Random,
+) -> impl Iterator<Item = (Arc<str>, Arc<PolicyFile>, Arc<Policy<ManualClock>>, Pairs)> {
+    let (policies, requests) = SIZES;
+    (0..policies).flat_map(move |_| {
+        let text = policy(random);
+        let file = small(&text);
+        let built = build(&file).ok().map(Arc::new);
+        let (text, file) = (Arc::from(text), Arc::new(file));
+        let facts: Vec<_> = (0..requests).map(|_| request(random)).collect();
+        let facts = facts.into_iter();
+        facts.filter_map(move |it| Some((Arc::clone(&text), Arc::clone(&file), built.clone()?, it)))
+    })
+}
+
 #[test]
 fn a_policy_asks_what_is_explained() {
     let mut random = Random(3);
     let (mut asks, mut refused, mut listed) = (0, 0, 0);
-    for _ in 0..1000 {
-        let text = policy(&mut random);
-        let file = small(&text);
-        let Ok(policy) = build(&file) else {
-            continue;
-        };
-        let facts = request(&mut random);
+    for (text, file, policy, facts) in policies(&mut random) {
         let explanation = explain(&file, &facts);
         let decision = policy.decide(&facts);
-        let context = format!("{text}\n{facts:?}\n{explanation}\n{decision:?}");
+        let context = || format!("{text}\n{facts:?}\n{explanation}\n{decision:?}");
         if let Some(entry) = &explanation.entry {
             let name = Some(entry.name.as_str());
             match entry.list {
-                List::Deny => assert_eq!(decision.denied_by(), name, "{context}"),
-                List::Allow => assert_eq!(decision.exempted_by(), name, "{context}"),
+                List::Deny => assert_eq!(decision.denied_by(), name, "{}", context()),
+                List::Allow => assert_eq!(decision.exempted_by(), name, "{}", context()),
             }
             listed += 1;
             continue;
         }
-        assert_eq!(decision.exempted_by(), None, "{context}");
+        assert_eq!(decision.exempted_by(), None, "{}", context());
         let denies = |rule: &Explained| {
             let asks = rule.asks.as_ref();
             rule.applies == Applied::Yes && asks.is_some_and(|asks| asks.denies.is_some())
@@ -114,14 +134,14 @@ fn a_policy_asks_what_is_explained() {
                 Reason::MissingKey { rule } | Reason::Ambiguous { rule } | Reason::NoPlan { rule },
             ) => {
                 let rule = explanation.rules.iter().find(|known| known.name == rule);
-                assert!(rule.is_some_and(denies), "{context}");
+                assert!(rule.is_some_and(denies), "{}", context());
                 refused += 1;
             }
-            Some(Reason::Listed { .. } | Reason::Invalid(_)) => panic!("{context}"),
+            Some(Reason::Listed { .. } | Reason::Invalid(_)) => panic!("{}", context()),
             _ => {
-                assert!(!explanation.rules.iter().any(denies), "{context}");
+                assert!(!explanation.rules.iter().any(denies), "{}", context());
                 let asked = asked(&decision, &explanation.rules);
-                assert_eq!(asked, explained(&explanation.rules), "{context}");
+                assert_eq!(asked, explained(&explanation.rules), "{}", context());
                 asks += asked.len();
             }
         }

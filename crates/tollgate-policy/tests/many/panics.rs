@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tollgate::compose::{Held, Member};
 use tollgate::store::Place;
 use tollgate::{Denied, ManualClock, Tick};
-use tollgate_policy::{DynLimit, KeyRef, OwnLimit, Policy};
+use tollgate_policy::{DynLimit, KeyRef, OwnLimit, Policy, Store};
 
 use crate::rules;
 
@@ -60,7 +60,7 @@ fn if_a_limit_panics_nothing_stays_taken() {
             format!("when = {{ header.h{index} = true }}\n{limit}")
         });
         let builder = Policy::builder().clock(ManualClock::new());
-        let policy = builder.store("panics", |_| Ok(Box::new(Panics)));
+        let policy = builder.store("panics", Store::here(|_| Ok(Box::new(Panics))));
         let policy = policy.build_toml(&text).expect("a policy");
         let headers = (0..count).map(|index| (format!("header:h{index}"), String::from("1")));
         let headers: Vec<_> = headers.collect();

@@ -31,8 +31,8 @@ type TestPolicy = Policy<ManualClock>;
 fn policy(text: &str) -> (TestPolicy, Store, Store) {
     let (near, far) = (Store::default(), Store::default());
     let builder = Policy::builder().clock(ManualClock::new());
-    let builder = builder.remote_store("near", near.clone());
-    let builder = builder.remote_store("far", far.clone());
+    let builder = builder.store("near", near.clone());
+    let builder = builder.store("far", far.clone());
     (builder.build_toml(text).expect("a policy"), near, far)
 }
 
@@ -91,6 +91,28 @@ fn each_store_gets_one_call_and_all_limits_show() {
     assert_eq!(decision.tightest().map(|it| it.rule()), Some("far"));
     assert_eq!(far.calls(), ["take [far]"]);
     assert_eq!(near.calls(), ["take [near-user near-all]"]);
+}
+
+#[test]
+fn several_sets_are_all_or_none_at_stores_too() {
+    let text = "[[rule]]\nname = 'near'\nkey = 'user'\nlimit = '2'\nstore = 'near'\n\
+                fallback = 'closed'\n[[rule]]\nname = 'memory'\nkey = 'user'\nlimit = '9/h'";
+    let (policy, near, _) = policy(&format!("apply = 'all'\n{text}"));
+    let [ann, bob] = ["ann", "bob"].map(|name| [("user", name)]);
+    let decision = run(policy.decide_together_async(&[&ann, &bob, &ann]));
+    assert!(decision.is_allowed());
+    assert_eq!(
+        names_and_left(decision.asked()),
+        [("memory", 8), ("memory", 8), ("near", 1), ("near", 1)]
+    );
+    assert_eq!(near.calls(), ["take [near near]"]);
+    assert_eq!(run(decision.undo_async()).ok(), Some(4));
+    assert!(run(policy.decide_async(&bob)).is_allowed());
+    assert!(run(policy.decide_async(&bob)).is_allowed());
+    // Bob has no permit left, so Ann keeps hers.
+    let denied = run(policy.decide_together_async(&[&ann, &bob]));
+    assert_eq!(denied.denied_by(), Some("near"));
+    assert_eq!(run(policy.decide_async(&ann)).remaining(), Some(1));
 }
 
 #[test]
@@ -218,7 +240,7 @@ fn a_policy_of_a_program_names_a_fallback_too() {
     let mut file = PolicyFile::from_toml(text).expect("a policy");
     let build = |file: &PolicyFile| {
         let builder = Policy::builder().clock(ManualClock::new());
-        builder.remote_store("far", Store::default()).build(file)
+        builder.store("far", Store::default()).build(file)
     };
     assert!(build(&file).is_ok());
     file.rules[0].fallback = None;
@@ -389,7 +411,7 @@ fn a_plan_decides_by_its_own_limit() {
 
 #[test]
 fn an_unknown_store_lists_the_registered_ones() {
-    let builder = Policy::builder().remote_store("far", Store::default());
+    let builder = Policy::builder().store("far", Store::default());
     let rule = "[[rule]]\nname = 'a'\nlimit = '1'\nstore = 'fra'\nfallback = 'closed'";
     let problems = builder
         .build_toml(rule)
@@ -422,13 +444,14 @@ fn a_reloaded_policy_keeps_a_limit_that_did_not_change() {
 
 #[test]
 fn the_last_store_of_a_name_is_used() {
+    let here = |message: &'static str| tollgate_policy::Store::here(move |_| Err(message.into()));
     let rule =
         "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5'\nstore = 'far'\nfallback = 'closed'";
-    let builder = Policy::builder().store("far", |_| Err("the first".into()));
-    let builder = builder.remote_store("far", Store::default());
+    let builder = Policy::builder().store("far", here("the first"));
+    let builder = builder.store("far", Store::default());
     assert!(builder.build_toml(rule).is_ok());
-    let builder = Policy::builder().remote_store("far", Store::default());
-    let builder = builder.store("far", |_| Err("the last".into()));
+    let builder = Policy::builder().store("far", Store::default());
+    let builder = builder.store("far", here("the last"));
     let problems = builder.build_toml(rule).expect_err("it is refused");
     assert!(problems.to_string().contains("the last"), "{problems}");
 }
@@ -480,8 +503,8 @@ fn a_rule_in_the_shadow_takes_all_or_nothing_in_one_call() {
 #[test]
 fn a_store_that_takes_no_secret_refuses_one() {
     let text = format!("key-secret = 'swordfish-swordfish'\n{FOUR}");
-    let builder = Policy::builder().remote_store("near", Store::default());
-    let builder = builder.remote_store("far", Store::default());
+    let builder = Policy::builder().store("near", Store::default());
+    let builder = builder.store("far", Store::default());
     let refused = |store: &str| {
         let field = format!("key-secret of the store \"{store}\"");
         format!("1:14: error: {field} must be left out: the store does not hash keys")

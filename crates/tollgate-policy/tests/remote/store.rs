@@ -9,8 +9,8 @@ use std::time::Duration;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Granted, Tick};
 use tollgate_policy::{
-    FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
-    RemoteRefusal, RemoteSpec, RemoteStore,
+    FallbackKind, LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants,
+    RemoteLimit, RemoteRefusal, RemoteStore,
 };
 
 /// Counts permits that never come back by themselves. A limit's text is its number of permits.
@@ -135,7 +135,7 @@ fn key(ask: &RemoteAsk<'_>) -> Key {
 }
 
 impl RemoteStore for Store {
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
+    fn limit(&self, spec: &LimitSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
         let permits = spec.limits.iter().map(|text| text.parse());
         let permits: Result<_, _> = permits.collect();
         Ok(Arc::new(Limit {

@@ -1,12 +1,14 @@
 //! What a policy's file may say, and what is reported if it says something else.
 
 mod any_text;
+mod every_field;
 mod golden;
 mod json;
 mod large;
 mod listed;
 mod problems;
-mod round_trip;
 
 /// A policy that uses every field, and every form of its value.
 const EVERY_FIELD: &str = include_str!("every_field.toml");
+/// The same policy in JSON.
+const JSON: &str = include_str!("every_field.json");

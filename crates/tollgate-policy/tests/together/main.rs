@@ -7,7 +7,7 @@ use std::thread;
 use tollgate::clock::SystemClock;
 use tollgate::{Gcra, Keyed, ManualClock, Quota, SlidingWindow, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
-use tollgate_policy::{LimitSpec, OwnLimit, Policy, PolicyClock};
+use tollgate_policy::{LimitSpec, OwnLimit, Policy, PolicyClock, Store};
 
 /// A store of the program's own: GCRAs in a table.
 fn gcras<C: PolicyClock>(spec: &LimitSpec<'_, C>) -> Result<Box<dyn OwnLimit<C>>, String> {
@@ -28,7 +28,9 @@ fn policy<C: PolicyClock>(clock: C, user: &str, tenant: &str, service: &str) -> 
          store = 'gcras'\nfallback = 'closed'\n\
          [[rule]]\nname = 'service'\nwhen = 'never'\nlimit = '{service}'\n"
     );
-    let builder = Policy::builder().clock(clock).store("gcras", gcras);
+    let builder = Policy::builder()
+        .clock(clock)
+        .store("gcras", Store::here(gcras));
     builder.build_toml(&text).expect("a policy")
 }
 

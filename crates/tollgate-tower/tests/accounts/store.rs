@@ -10,8 +10,8 @@ use std::time::Duration;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Granted, Tick};
 use tollgate_policy::{
-    RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit, RemoteRefusal,
-    RemoteSpec, RemoteStore,
+    LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
+    RemoteRefusal, RemoteStore,
 };
 
 use crate::random::Random;
@@ -105,7 +105,7 @@ impl SlowStore {
 }
 
 impl RemoteStore for SlowStore {
-    fn limit(&self, spec: &RemoteSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
+    fn limit(&self, spec: &LimitSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>> {
         Ok(Arc::new(Limit {
             rule: spec.rule.to_owned(),
             permits: spec.limits[0].parse().unwrap(),

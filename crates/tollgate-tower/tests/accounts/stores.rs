@@ -125,8 +125,8 @@ fn what_stores_grant_to_requests_that_are_dropped_comes_back() {
         paused().block_on(async {
             let (near, far) = (SlowStore::new(seed), SlowStore::new(seed + 1000));
             let builder = Policy::builder().clock(ManualClock::new());
-            let builder = builder.remote_store("near", near.clone());
-            let builder = builder.remote_store("far", far.clone());
+            let builder = builder.store("near", near.clone());
+            let builder = builder.store("far", far.clone());
             let live = Arc::new(LivePolicy::new(builder.build_toml(TOGETHER).unwrap()));
             let mut layer = RateLimitLayer::policy(Arc::clone(&live));
             if seed % 2 == 0 {
@@ -176,10 +176,7 @@ fn what_a_fallback_grants_to_requests_that_are_dropped_comes_back() {
         paused().block_on(async {
             let store = RedisStore::without_server(Keys::new("tower").unwrap());
             let builder = Policy::builder().clock(ManualClock::new());
-            let policy = builder
-                .remote_store("redis", store)
-                .build_toml(text)
-                .unwrap();
+            let policy = builder.store("redis", store).build_toml(text).unwrap();
             let live = Arc::new(LivePolicy::new(policy));
             let ended = storm(seed, RateLimitLayer::policy(Arc::clone(&live))).await;
             assert!(ended.len() > CLIENTS_OF_A_SEED / 4, "{}", ended.len());
@@ -198,7 +195,7 @@ fn a_store_is_asked_once_if_the_line_is_full() {
     paused().block_on(async {
         let store = SlowStore::new(1);
         let text = "[[rule]]\nname = 'a'\nstore = 'slow'\nfallback = 'closed'\nlimit = '1'";
-        let builder = Policy::builder().remote_store("slow", store.clone());
+        let builder = Policy::builder().store("slow", store.clone());
         let live = LivePolicy::new(builder.build_toml(text).unwrap());
         let layer = RateLimitLayer::policy(live)
             .wait(Duration::from_secs(9), 1)
@@ -231,7 +228,7 @@ fn a_denial_by_a_store_counts_towards_a_ban_if_the_line_is_full() {
         let text = "[[rule]]\nname = 'a'\nkey = 'header:x-weight'\nstore = 'slow'\nfallback = 'closed'\nlimit = '1'\n\
                     ban = { after = 3, for = '1h', within = '1h' }";
         let builder = Policy::builder().clock(ManualClock::new());
-        let builder = builder.remote_store("slow", store);
+        let builder = builder.store("slow", store);
         let live = LivePolicy::new(builder.build_toml(text).unwrap());
         let layer = RateLimitLayer::policy(live)
             .wait(Duration::from_secs(9), 1)

@@ -163,7 +163,7 @@ fn an_outage_of_a_store_begins_and_ends_with_an_event_and_each_fallback_is_one()
         let text = "[[rule]]\nname = 'a'\nlimit = '9/h'\nstore = 'redis'\n\
                     fallback = { open = { at_most = 1 } }";
         let policy = Policy::builder()
-            .remote_store("redis", store)
+            .store("redis", store)
             .build_toml(text)
             .unwrap();
         let layer = RateLimitLayer::policy(policy);

@@ -167,7 +167,7 @@ async fn envoy_and_traefik_a_store_that_is_down_is_no_stall_and_no_error() {
             format!("[[rule]]\nname = 'a'\nstore = 'redis'\nlimit = '9/h'\nfallback = {fallback}");
         let store = RedisStore::without_server(Keys::new("tower").unwrap());
         let policy = Policy::builder()
-            .remote_store("redis", store)
+            .store("redis", store)
             .build_toml(&text)
             .unwrap();
         let service = RateLimitLayer::policy(LivePolicy::new(policy)).layer(Page);

@@ -92,7 +92,7 @@ fn counters_the_gauge_events_statistics_and_decisions_agree() {
             .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
         let server = Arc::new(server);
         let store = RedisStore::new(Arc::clone(&server), Keys::new("tower").unwrap());
-        let builder = Policy::builder().remote_store("redis", store);
+        let builder = Policy::builder().store("redis", store);
         let live = Arc::new(LivePolicy::new(builder.build_toml(RULES).unwrap()));
         let layer = RateLimitLayer::policy(Arc::clone(&live));
         for path in ["/closed", "/open", "/local"] {

@@ -1,17 +1,17 @@
 //! How many lists of rules a request is looked for in.
 
-use super::{Matcher, Request, Sources};
-use crate::fact::{FactName, Facts};
+use super::{Lists, Matcher, Request};
+use crate::facts::{FactName, Facts};
 use crate::when::{Condition, Pattern, Test, When};
 
 /// How many lists of rules a request has.
 fn lists(matcher: &Matcher, facts: &impl Facts) -> usize {
     let request = Request::new(&matcher.facts, facts);
-    let mut sources = Sources::new();
+    let mut lists = Lists::new();
     matcher
         .index
-        .collect(|fact| request.inputs(fact), &mut sources);
-    sources.len()
+        .push_lists(|fact| request.inputs(fact), &mut lists);
+    lists.len()
 }
 
 /// For each rule that is found, all lists are looked at. So a client must not make more of them by

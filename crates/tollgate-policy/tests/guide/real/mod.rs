@@ -6,7 +6,7 @@ mod store;
 use std::sync::Arc;
 
 use tollgate::{ManualClock, SlidingLog};
-use tollgate_policy::{Asked, Decision, FactName, Outcome, Policy};
+use tollgate_policy::{Asked, Decision, FactName, Outcome, Policy, Store};
 
 use crate::decided::{Decided, Decider};
 use crate::lines::{End, Pairs};
@@ -40,7 +40,10 @@ impl Real {
                 log().map_err(|error| error.to_string())?;
                 Ok(Own::boxed(move || log().expect("made before")))
             })
-            .store("redis", move |spec| Switched::boxed(spec, &switch));
+            .store(
+                "redis",
+                Store::here(move |spec| Switched::boxed(spec, &switch)),
+            );
         let policy = builder.build_toml(text);
         let policy = policy.unwrap_or_else(|errors| panic!("{errors}\n{text}"));
         let policy = Arc::new(policy);

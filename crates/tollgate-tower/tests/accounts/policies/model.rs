@@ -65,10 +65,8 @@ impl Model {
         let has_place = known.has_place || places < self.wait.map_or(0, |wait| wait.1);
         let facts = RequestFacts::new(&known.request);
         // A denial that the request waits for does not count towards a ban.
-        let decision = match patience.filter(|_| has_place) {
-            Some(patience) => self.policy.decide_patiently(&facts, patience),
-            None => self.policy.decide(&facts),
-        };
+        let patience = patience.filter(|_| has_place);
+        let decision = self.policy.decide_together(&[facts], patience);
         let mut refusal = None;
         known.stage = if decision.is_allowed() {
             let sleeps = decision.delay() > Duration::ZERO;

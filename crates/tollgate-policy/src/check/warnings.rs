@@ -1,0 +1,149 @@
+//! Warns of policies that can be used but probably do not do what was meant.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::choose::Chooser;
+use crate::compile::check_possible;
+use crate::file::{Applies, BanOf, PolicyFile, Rule};
+use crate::problem::{Problem, Problems, quoted, short_number};
+
+use super::report::{is_in_memory, warn};
+use super::{costs, covered, names, tighter};
+
+/// The most conditions that no index finds.
+const MAX_UNINDEXED: usize = 64;
+/// The bytes of a table for each key of its capacity.
+const KEY_BYTES: u128 = 24;
+/// The most bytes that the limit of a single key takes.
+const OVERRIDE_BYTES: u128 = 1400;
+
+/// Returns the warnings of a policy: rules that can never match, limits that never deny because
+/// another one always does first, costs that no limit grants, names that are probably misspelled,
+/// tables that take more memory than the policy allows, a secret that no store uses, and conditions
+/// under which more limits apply to one request than decide together at once.
+///
+/// A warning is certain for requests whose facts have one value each; not everything that deserves
+/// one is found.
+///
+/// ```
+/// use tollgate_policy::file::PolicyFile;
+///
+/// let file = PolicyFile::from_toml("[[rule]]\nname = 'api'\nlimit = ['10/s', '1000/min']\n")?;
+/// assert_eq!(
+///     tollgate_policy::warnings(&file).to_string(),
+///     "3:18: warning: rule \"api\": limit is \"1000/min\", but never denies a request: \
+///      \"10/s\" of rule \"api\" always denies it first"
+/// );
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+#[must_use]
+pub fn warnings(file: &PolicyFile) -> Problems {
+    warnings_with(file, |_| false)
+}
+
+/// Returns the warnings of a policy whose program registers some names.
+pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> bool) -> Problems {
+    let mut problems = Problems::new();
+    if file.rules.is_empty() && file.deny.is_empty() {
+        let message = "the policy has no rules, so it limits nothing";
+        problems.push(Problem::warning("", "", message));
+    }
+    covered::check(file, &mut problems);
+    names::check(file, is_registered, &mut problems);
+    unused(file, &mut problems);
+    memory(file, &mut problems);
+    secret(file, &mut problems);
+    unindexed(file, &mut problems);
+    let names: HashMap<&str, &Rule> = file
+        .rules
+        .iter()
+        .map(|rule| (rule.name.as_str(), rule))
+        .collect();
+    for rule in &file.rules {
+        tighter::check(rule, &names, &mut problems);
+        costs::check(rule, &mut problems);
+        if let (true, Some(first)) = (rule.shadow, rule.also.first()) {
+            let message = "has no effect: a shadow rule never denies";
+            warn(rule, "also", "", message, first.position, &mut problems);
+        }
+    }
+    tighter::check_all(file, &mut problems);
+    check_possible(file, &mut problems);
+    problems
+}
+
+/// Warns of rules that apply only where others name them, and that none names.
+fn unused(file: &PolicyFile, problems: &mut Problems) {
+    let also = file.rules.iter().flat_map(|rule| &rule.also);
+    let named: HashSet<&str> = also.map(|name| name.as_str()).collect();
+    for rule in &file.rules {
+        if rule.when.value == Applies::Never && !named.contains(rule.name.as_str()) {
+            let message = "no rule names it in `also`, so it never applies";
+            let position = rule.when.position;
+            warn(rule, "when", "\"never\"", message, position, problems);
+        }
+    }
+}
+
+/// Warns if the tables take more memory than the policy says.
+fn memory(file: &PolicyFile, problems: &mut Problems) {
+    let Some(memory) = &file.memory else {
+        return;
+    };
+    let bytes: u128 = file.rules.iter().map(table_bytes).sum();
+    if bytes > memory.value.into() {
+        let mib = |bytes: u128| bytes.div_ceil(1 << 20);
+        let mut message = format!("the tables of the rules take about {} MiB", mib(bytes));
+        let largest = file.rules.iter().max_by_key(|rule| table_bytes(rule));
+        if let (Some(rule), true) = (largest, file.rules.len() > 1) {
+            let (name, bytes) = (quoted(&rule.name), mib(table_bytes(rule)));
+            message += &format!("; those of rule {name} take the most, about {bytes} MiB");
+        }
+        let value = short_number(memory.value);
+        problems.push(Problem::warning("memory", value, message).at(memory.position));
+    }
+}
+
+/// Warns of a secret that no store uses.
+fn secret(file: &PolicyFile, problems: &mut Problems) {
+    let Some(secret) = &file.key_secret else {
+        return;
+    };
+    if file.rules.iter().all(is_in_memory) {
+        let message = "has no effect: all rules are in memory";
+        problems.push(Problem::warning("key-secret", "", message).at(secret.position));
+    }
+}
+
+/// Returns about how many bytes the tables of a rule take.
+fn table_bytes(rule: &Rule) -> u128 {
+    if rule.key.is_empty() || !is_in_memory(rule) {
+        return 0;
+    }
+    let tables = match rule.plan {
+        Some(_) => 1,
+        None => rule.limits.len() as u128,
+    };
+    // A ban counts denials in a table, and keeps the banned keys in another.
+    let of_ban = match rule.ban.as_ref().map(|ban| ban.of) {
+        None => 0,
+        Some(BanOf::Denials) => 2,
+        // And the requests that may fail.
+        Some(BanOf::Failures) => 3,
+    };
+    let tables = tables + of_ban;
+    let overrides = rule.overrides.len() as u128 * OVERRIDE_BYTES;
+    tables * u128::from(rule.capacity.value) * KEY_BYTES + overrides
+}
+
+/// Warns if too many conditions have to be tested one by one.
+fn unindexed(file: &PolicyFile, problems: &mut Problems) {
+    let count = Chooser::of(file).matcher.unindexed();
+    if count > MAX_UNINDEXED {
+        let message = format!(
+            "{count} rules have only conditions that are tested one by one, such as globs without \
+             a fixed beginning or end; more than {MAX_UNINDEXED} make each request slower"
+        );
+        problems.push(Problem::warning("", "", message));
+    }
+}

@@ -1,0 +1,266 @@
+//! Which rules apply to a request, and what they ask. A decision and an explanation record the same
+//! run.
+
+use std::ops::ControlFlow;
+
+use smallvec::SmallVec;
+
+use crate::facts::{FactName, Facts};
+use crate::file::{Applies, Apply, Entry, Missing, PolicyFile};
+use crate::rule::{Bytes, NoKey, Reads};
+use crate::when::{Condition, Matcher, Reading, Test, When};
+
+/// What decided without a limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Why {
+    /// An entry of `deny`, by its position.
+    Entry(usize),
+    /// An entry of `allow`.
+    Allowed(usize),
+    /// A rule whose key is missing.
+    Missing(usize),
+    /// A rule that reads a fact of several values.
+    Ambiguous(usize),
+    /// A rule whose conditions depend on values that are not read.
+    Unread(usize),
+    /// A rule that has no plan for the request.
+    NoPlan(usize),
+    /// A rule whose store decides asynchronously.
+    Remote(usize),
+}
+
+/// What a rule that applies asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked {
+    /// Where the key is among the bytes of all keys.
+    pub(crate) key: (usize, usize),
+    /// The plan, by its position.
+    pub(crate) plan: usize,
+    pub(crate) cost: u64,
+}
+
+/// Records what becomes of the rules. `by` is the rule that names another in `also`.
+pub(crate) trait Recorder {
+    /// Returns the bytes of the keys. Each key is appended.
+    fn keys(&mut self) -> &mut Bytes;
+    /// Returns whether a rule asks or refuses already.
+    fn has(&self, rule: usize) -> bool;
+    /// Returns whether a key of a rule has a limit of its own.
+    fn has_override(&self, rule: usize, key: (usize, usize)) -> bool;
+    /// An entry of a list decides.
+    fn list(&mut self, why: Why);
+    /// The rule does not apply, since its key is missing.
+    fn skip(&mut self, _rule: usize) {}
+    /// The rule denies the request whatever is left, or would if it is in the shadow.
+    fn refuse(&mut self, rule: usize, shadow: bool, by: Option<usize>, why: Why);
+    /// The rule asks its limits.
+    fn ask(&mut self, rule: usize, shadow: bool, by: Option<usize>, asked: Asked);
+    /// The rule is the first one that applies, and so the last.
+    fn end(&mut self, _rule: usize) {}
+    /// Returns whether no more rules need to be found.
+    fn is_over(&self) -> bool;
+}
+
+/// What becomes of a rule that matches a request.
+#[derive(PartialEq, Eq)]
+enum Applied {
+    Yes,
+    /// It was added before.
+    Before,
+    /// Its key is missing, and so it does not apply.
+    Skipped,
+}
+
+/// Finds the rules of a request.
+pub(crate) struct Chooser {
+    pub(crate) apply: Apply,
+    pub(crate) deny: List,
+    pub(crate) allow: List,
+    pub(crate) matcher: Matcher,
+}
+
+impl Chooser {
+    pub(crate) fn of(file: &PolicyFile) -> Self {
+        let never = never();
+        let whens = file.rules.iter().map(|rule| match &rule.when.value {
+            Applies::Always => None,
+            Applies::Never => Some(&never),
+            Applies::When(when) => Some(when),
+        });
+        Self {
+            apply: file.apply,
+            deny: List::of(&file.deny),
+            allow: List::of(&file.allow),
+            matcher: Matcher::new(whens),
+        }
+    }
+
+    /// Records which rules apply, unless an entry of the lists does.
+    pub(crate) fn choose<R: AsRef<Reads>>(
+        &self,
+        rules: &[R],
+        facts: &impl Facts,
+        recorder: &mut impl Recorder,
+    ) {
+        if let Some(why) = self.listed(facts) {
+            recorder.list(why);
+            return;
+        }
+        let _ = self.matcher.find(facts, Reading::ANY, |index, by| {
+            let Some(shadow) = rules.get(index).map(|rule| rule.as_ref().shadow) else {
+                return ControlFlow::Continue(());
+            };
+            let applies = match by(Reading::ANY_KNOWN) {
+                false if !recorder.has(index) => {
+                    recorder.refuse(index, shadow, None, Why::Unread(index));
+                    true
+                }
+                _ => apply(rules, index, facts, recorder),
+            };
+            // By a value that the service may not read, it exempts from no rule that follows.
+            let is_last = applies && self.apply == Apply::First && !shadow && by(Reading::EACH);
+            if is_last {
+                recorder.end(index);
+            }
+            match is_last || recorder.is_over() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+    }
+
+    /// Returns which entry of the lists applies: the first of `deny`, else the first of `allow`.
+    fn listed(&self, facts: &impl Facts) -> Option<Why> {
+        if self.deny.names.is_empty() && self.allow.names.is_empty() {
+            return None;
+        }
+        let first = |index, _: &dyn Fn(Reading) -> bool| ControlFlow::Break(index);
+        if let ControlFlow::Break(entry) = self.deny.matcher.find(facts, Reading::ANY, first) {
+            return Some(Why::Entry(entry));
+        }
+        match self.allow.matcher.find(facts, Reading::EACH, first) {
+            ControlFlow::Break(entry) => Some(Why::Allowed(entry)),
+            ControlFlow::Continue(()) => None,
+        }
+    }
+}
+
+/// Adds what a rule asks, and the rules that apply with it. A rule that is skipped or in the shadow
+/// brings no others. Returns whether it applies.
+fn apply<R: AsRef<Reads>>(
+    rules: &[R],
+    index: usize,
+    facts: &impl Facts,
+    recorder: &mut impl Recorder,
+) -> bool {
+    let applied = add(rules, index, None, facts, recorder);
+    let mut next: SmallVec<[(usize, usize); 4]> = SmallVec::new();
+    if applied == Applied::Yes {
+        next.extend(also(rules, index));
+    }
+    while let Some((other, by)) = next.pop() {
+        if add(rules, other, Some(by), facts, recorder) == Applied::Yes {
+            next.extend(also(rules, other));
+        }
+    }
+    applied != Applied::Skipped
+}
+
+/// Returns the rules that apply with a rule directly, the last one first.
+fn also<R: AsRef<Reads>>(rules: &[R], index: usize) -> impl Iterator<Item = (usize, usize)> {
+    let rule = rules.get(index).map(AsRef::as_ref);
+    let also = rule
+        .filter(|rule| !rule.shadow)
+        .into_iter()
+        .flat_map(|rule| &rule.also);
+    also.rev().map(move |other| (*other, index))
+}
+
+/// Adds what one rule asks.
+#[inline]
+fn add<R: AsRef<Reads>>(
+    rules: &[R],
+    index: usize,
+    by: Option<usize>,
+    facts: &impl Facts,
+    recorder: &mut impl Recorder,
+) -> Applied {
+    if recorder.has(index) {
+        return Applied::Before;
+    }
+    let Some(rule) = rules.get(index).map(AsRef::as_ref) else {
+        return Applied::Skipped;
+    };
+    let start = recorder.keys().len();
+    let refused = match (rule.key.push(facts, recorder.keys()), rule.missing) {
+        (Ok(()), _) | (Err(NoKey::Missing), Missing::Shared) => None,
+        (Err(NoKey::Missing), Missing::Skip) => {
+            recorder.keys().truncate(start);
+            recorder.skip(index);
+            return Applied::Skipped;
+        }
+        (Err(NoKey::Missing), Missing::Deny) => Some(Why::Missing(index)),
+        (Err(NoKey::Ambiguous), _) => Some(Why::Ambiguous(index)),
+    };
+    let key = (start, recorder.keys().len());
+    let plan = || match rule.plans.as_ref().map(|plans| plans.of(facts)) {
+        None => Ok(0),
+        Some(Some(plan)) => Ok(plan),
+        // An override replaces every plan, so it also helps where there is none.
+        Some(None) if recorder.has_override(index, key) => Ok(0),
+        Some(None) => Err(Why::NoPlan(index)),
+    };
+    let asked = refused.map_or_else(plan, Err).and_then(|plan| {
+        let cost = rule.cost.of(facts).ok_or(Why::Ambiguous(index))?;
+        Ok(Asked { key, plan, cost })
+    });
+    match asked {
+        Ok(asked) => recorder.ask(index, rule.shadow, by, asked),
+        Err(why) => recorder.refuse(index, rule.shadow, by, why),
+    }
+    Applied::Yes
+}
+
+/// The list `deny` or `allow`.
+pub(crate) struct List {
+    pub(crate) names: Vec<Box<str>>,
+    /// The status of each entry, if it has one.
+    statuses: Vec<Option<u16>>,
+    pub(crate) matcher: Matcher,
+}
+
+impl List {
+    pub(crate) fn of(entries: &[Entry]) -> Self {
+        Self {
+            names: entries
+                .iter()
+                .map(|entry| entry.name.as_str().into())
+                .collect(),
+            statuses: entries
+                .iter()
+                .map(|entry| entry.status.map(|status| status.value))
+                .collect(),
+            matcher: Matcher::new(entries.iter().map(|entry| Some(&entry.when))),
+        }
+    }
+
+    pub(crate) fn name(&self, entry: usize) -> &str {
+        self.names.get(entry).map_or("", |name| name)
+    }
+
+    pub(crate) fn status(&self, entry: usize) -> Option<u16> {
+        self.statuses.get(entry).copied().flatten()
+    }
+}
+
+/// Returns conditions that no request has.
+fn never() -> When {
+    let condition = Condition {
+        fact: FactName::new("method"),
+        test: Test::OneOf(Vec::new()),
+    };
+    When {
+        all: vec![condition],
+        ..When::default()
+    }
+}

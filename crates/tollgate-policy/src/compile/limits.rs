@@ -1,0 +1,388 @@
+//! Makes the limits of rules.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tollgate::error::LimiterError;
+use tollgate::keyed::{KeyHasher, KeyedConcurrency};
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
+
+use super::refuse::{of_refusal, refuse, too_large};
+use crate::file::secret::Secret;
+use crate::file::{At, Fallback, Rule};
+use crate::limit::{
+    Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteRefusal, RuleLimit, Spec,
+    config_message,
+};
+use crate::parse::{MAX_PLANS, MEMORY, known_names};
+use crate::problem::{Problem, Problems};
+use crate::registry::{Registry, StoreKind};
+use crate::rule::KeySpec;
+use crate::state::Reuse;
+
+/// What limits are made with.
+pub(crate) struct Maker<'m, C> {
+    pub(crate) registry: &'m Registry<C>,
+    pub(crate) clock: &'m C,
+    pub(crate) hasher: &'m Hashed,
+    /// The secret by which stores hide keys.
+    pub(crate) key_secret: Option<&'m Secret>,
+}
+
+/// A limit of a rule, with what its text says, or that of each plan.
+pub(crate) struct Made<C> {
+    pub(crate) limit: Arc<RuleLimit<C>>,
+    pub(crate) specs: Vec<Spec>,
+    pub(crate) texts: Vec<Box<str>>,
+}
+
+/// A limit of a rule as the file says it: a text, or one for each plan.
+struct Texts<'r> {
+    field: &'static str,
+    index: usize,
+    texts: Vec<&'r At<String>>,
+}
+
+impl<C: PolicyClock> Maker<'_, C> {
+    /// Makes the limits of a rule, or takes those of the policy as it is now.
+    pub(crate) fn limits(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        overrides: &Overrides,
+        reuse: &mut Reuse<'_, C>,
+        problems: &mut Problems,
+    ) -> Vec<Made<C>> {
+        let written: Vec<Texts<'_>> = match &rule.plan {
+            Some(plan) => vec![Texts {
+                field: "plan",
+                index: 0,
+                texts: plan.limits.iter().map(|(_, text)| text).collect(),
+            }],
+            None => {
+                let limits = rule.limits.iter().enumerate();
+                let texts = limits.map(|(index, text)| Texts {
+                    field: "limit",
+                    index,
+                    texts: vec![text],
+                });
+                texts.collect()
+            }
+        };
+        let count = rule.plan.as_ref().map_or(0, |plan| plan.limits.len());
+        let count = count.saturating_add(usize::from(!rule.overrides.is_empty()));
+        // That is reported where the file is read.
+        let is_refused = count > MAX_PLANS && problems.has_errors();
+        let mut made = Vec::new();
+        for limit in written.iter().filter(|limit| !limit.texts.is_empty()) {
+            let limit = match is_refused {
+                false => self.limit(rule, key, limit, overrides, reuse),
+                // Only the texts can have more errors.
+                true => self.specs(rule, limit).and(Err(Problems::new())),
+            };
+            match limit {
+                Ok(limit) => made.push(limit),
+                Err(found) => problems.append(found),
+            }
+        }
+        made
+    }
+
+    fn limit(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+        overrides: &Overrides,
+        reuse: &mut Reuse<'_, C>,
+    ) -> Result<Made<C>, Problems> {
+        let specs = self.specs(rule, limit)?;
+        let texts = limit
+            .texts
+            .iter()
+            .map(|text| text.as_str().into())
+            .collect();
+        let kept = reuse.limit(rule, limit.index, &specs, overrides);
+        let limit = match kept {
+            Some(limit) => limit,
+            None => {
+                let mut fresh = self.fresh(rule, key, limit, &specs, overrides)?;
+                reuse.restore(rule, limit.index, &specs, self.clock, &mut fresh);
+                Arc::new(fresh)
+            }
+        };
+        Ok(Made {
+            limit,
+            specs,
+            texts,
+        })
+    }
+
+    /// Reads the texts of a limit.
+    fn specs(&self, rule: &Rule, limit: &Texts<'_>) -> Result<Vec<Spec>, Problems> {
+        let is_own = rule.store.as_str() != MEMORY;
+        let own = self.registry.algorithms.keys().map(String::as_str);
+        let own: BTreeSet<&str> = own.collect();
+        let mut problems = Problems::new();
+        let mut specs = Vec::new();
+        for text in &limit.texts {
+            match Spec::parse(text, &own, self.clock) {
+                Ok(spec) => specs.push(spec),
+                // The store knows what its limits say. This is only for the period of a ban.
+                Err(_) if is_own => specs.push(Spec::Own {
+                    name: rule.store.value.clone(),
+                }),
+                Err(message) => problems.push(refuse(rule, limit.field, text, &message)),
+            }
+        }
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(specs),
+        }
+    }
+
+    /// Makes a limit.
+    fn fresh(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+        specs: &[Spec],
+        overrides: &Overrides,
+    ) -> Result<RuleLimit<C>, Problems> {
+        if rule.store.as_str() != MEMORY {
+            return self.of_store(rule, key, limit);
+        }
+        let made = self.of_specs(rule, key, limit, specs);
+        let made = made.map_err(|problem| {
+            let mut problems = Problems::new();
+            problems.push(problem);
+            problems
+        })?;
+        if let RuleLimit::Table(table) = &made {
+            for (hash, algorithm) in overrides {
+                // There is room for all of them.
+                let _ = table.key(&KeyHash(*hash)).set_override(*algorithm);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Makes a limit whose texts are of one kind.
+    fn of_specs(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+        specs: &[Spec],
+    ) -> Result<RuleLimit<C>, Problem> {
+        let mut texts = limit.texts.iter().copied();
+        let Some(first) = texts.next() else {
+            return Ok(RuleLimit::OneSlots(Vec::new()));
+        };
+        let capacity = usize::try_from(rule.capacity.value).unwrap_or(usize::MAX);
+        let mut rates = Vec::new();
+        let mut counts = Vec::new();
+        let mut own = Vec::new();
+        for (spec, text) in specs.iter().zip(&limit.texts) {
+            match spec {
+                Spec::Rate(algorithm) => rates.push(*algorithm),
+                Spec::Concurrency(limit) => counts.push(*limit),
+                Spec::Own { name } => own.push((name, *text)),
+            }
+        }
+        let wrong = |text, message: &str| refuse(rule, limit.field, text, message);
+        if let Some((name, _)) = own.first() {
+            if let Some((_, text)) = own.iter().find(|(other, _)| other != name) {
+                let message = format!("must be of the algorithm `{name}`, as the first plan");
+                return Err(wrong(*text, &message));
+            }
+            if own.len() < specs.len() {
+                let message = "must be of the same algorithm as the other plans";
+                return Err(wrong(first, message));
+            }
+            return self
+                .of_algorithm(rule, key, name, limit)
+                .map_err(|message| wrong(first, &message));
+        }
+        let error = |error| match error {
+            LimiterError::CapacityTooLarge { .. } => too_large(rule),
+            error => wrong(first, &config_message(error)),
+        };
+        match (rates.as_slice(), counts.as_slice(), key.is_empty()) {
+            ([_, ..], [_, ..], _) => Err(wrong(
+                first,
+                "must be `concurrency` in all plans, or in none",
+            )),
+            (_, [_, ..], true) => {
+                let made: Result<_, _> = counts.into_iter().map(Concurrency::new).collect();
+                Ok(RuleLimit::OneSlots(made.map_err(error)?))
+            }
+            (_, [_, ..], false) => {
+                let tables = counts.into_iter().map(|limit| {
+                    let table = KeyedConcurrency::new(limit, capacity)?;
+                    Ok(table.with_hasher(self.hasher.clone()))
+                });
+                let tables: Result<_, _> = tables.collect();
+                Ok(RuleLimit::Slots(tables.map_err(error)?))
+            }
+            ([algorithm], [], true) => {
+                let clock = self.clock.clone();
+                Ok(RuleLimit::Single(Adjustable::with_clock(*algorithm, clock)))
+            }
+            (_, [], is_empty) => {
+                let capacity = if is_empty { 1 } else { capacity };
+                self.table(rule, rates, capacity).map_err(error)
+            }
+        }
+    }
+
+    fn table(
+        &self,
+        rule: &Rule,
+        plans: Vec<AnyAlgorithm>,
+        capacity: usize,
+    ) -> Result<RuleLimit<C>, LimiterError> {
+        let is_full = rule.overrides.is_empty() && plans.len() >= MAX_PLANS;
+        let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
+        let table = table.with_overflow(rule.overflow);
+        // Room for more, when the policy is reloaded. Overrides count as one more plan.
+        let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
+        let table = match rule.key.is_empty() || is_full {
+            true => table,
+            false => table.with_overrides(overrides)?,
+        };
+        Ok(RuleLimit::Table(table.with_hasher(self.hasher.clone())))
+    }
+
+    fn of_algorithm(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        name: &str,
+        limit: &Texts<'_>,
+    ) -> Result<RuleLimit<C>, String> {
+        let Some(make) = self.registry.algorithms.get(name) else {
+            return Err("must be a registered algorithm".into());
+        };
+        let after_name = |text: &&'_ At<String>| {
+            let text = text.trim();
+            text.strip_prefix(name).unwrap_or(text).trim().to_owned()
+        };
+        let texts: Vec<String> = limit.texts.iter().map(after_name).collect();
+        let texts = texts.iter().map(String::as_str).collect();
+        let spec = self.spec(rule, key, limit.index, texts, self.clock);
+        make(&spec).map(RuleLimit::Own)
+    }
+
+    fn of_store(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        limit: &Texts<'_>,
+    ) -> Result<RuleLimit<C>, Problems> {
+        let texts = limit.texts.iter().map(|text| text.as_str()).collect();
+        let name = rule.store.as_str();
+        let refused = |refusals: Vec<RemoteRefusal>| {
+            let mut problems = Problems::new();
+            for refusal in refusals {
+                problems.push(of_refusal(rule, limit.field, &limit.texts, &refusal));
+            }
+            problems
+        };
+        match self.registry.stores.get(name).map(|store| &store.0) {
+            Some(StoreKind::Elsewhere(store)) => {
+                let made = store.limit(&self.spec(rule, key, limit.index, texts, &()));
+                let remote = |limit| Remote {
+                    store: Arc::clone(store),
+                    limit,
+                };
+                made.map(remote).map(RuleLimit::Remote).map_err(refused)
+            }
+            Some(StoreKind::Here(make)) => {
+                let made = make(&self.spec(rule, key, limit.index, texts, self.clock));
+                let made = made.map_err(|message| refused(vec![message.as_str().into()]));
+                made.map(RuleLimit::Own)
+            }
+            None if limit.index == 0 => Err(self.unknown_store(rule)),
+            // Once, not for each limit.
+            None => Err(Problems::new()),
+        }
+    }
+
+    fn unknown_store(&self, rule: &Rule) -> Problems {
+        let known = self.registry.stores.keys().map(String::as_str);
+        let known = known_names(&rule.store, std::iter::once(MEMORY).chain(known));
+        let message = format!("must be a registered store{known}");
+        let mut problems = Problems::new();
+        problems.push(refuse(rule, "store", &rule.store, &message));
+        problems
+    }
+
+    fn spec<'s, D>(
+        &'s self,
+        rule: &'s Rule,
+        key: &KeySpec,
+        index: usize,
+        limits: Vec<&'s str>,
+        clock: &'s D,
+    ) -> LimitSpec<'s, D> {
+        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+        let fallback = rule.fallback.as_ref();
+        LimitSpec {
+            rule: &rule.name,
+            index,
+            limits,
+            plans: plans.map(|(name, _)| name.as_str()).collect(),
+            has_key: !key.is_empty(),
+            capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
+            overflow: rule.overflow,
+            // A rule that does not say it is an error.
+            fallback: fallback.map_or(&Fallback::Closed, |it| &it.value),
+            key_secret: self.key_secret,
+            clock,
+            hasher: self.hasher.clone(),
+        }
+    }
+
+    /// Reads the limits of single keys.
+    pub(crate) fn overrides(
+        &self,
+        rule: &Rule,
+        key: &KeySpec,
+        problems: &mut Problems,
+    ) -> Overrides {
+        let mut overrides = Overrides::new();
+        for (index, own) in rule.overrides.iter().enumerate() {
+            if own.limit.is_empty() && problems.has_errors() {
+                // It is missing, which is reported already.
+                continue;
+            }
+            let values = own.key.iter().map(String::as_str);
+            let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
+            if overrides.iter().any(|(known, _)| *known == hash) {
+                // The reader of a text has reported it.
+                if !problems.has_errors() {
+                    let field = format!("override[{}].limit", index + 1);
+                    let message = "must not be a second limit of the same key";
+                    problems.push(refuse(rule, &field, &own.limit, message));
+                }
+                continue;
+            }
+            let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
+                _ if rule.store.as_str() != MEMORY || key.is_empty() => {
+                    "is possible only for a rule with a key, in memory".into()
+                }
+                Ok(Spec::Rate(algorithm)) => {
+                    overrides.push((hash, algorithm));
+                    continue;
+                }
+                Ok(_) => "must be a rate".into(),
+                Err(message) => message,
+            };
+            let field = format!("override[{}].limit", index + 1);
+            problems.push(refuse(rule, &field, &own.limit, &message));
+        }
+        overrides
+    }
+}

@@ -1,0 +1,81 @@
+//! Facts (attributes): what rules can read of a request.
+
+mod collections;
+mod name;
+mod value;
+
+pub use name::{FactKind, FactName};
+pub(crate) use value::Kind;
+pub use value::{Value, Values};
+
+/// The facts of a request, which a policy reads. The required method [`fact`](Self::fact) returns a
+/// fact by its name. If a request can have several values of a fact, implement
+/// [`values`](Self::values) too.
+///
+/// Maps, slices of pairs and arrays of pairs are facts; names of headers are in lower case in maps,
+/// and in any case in pairs. Pairs of one name are several values of a fact. In a pair of facts,
+/// the first that knows a name answers, so a program can add facts of its own to those of a
+/// request.
+///
+/// ```
+/// use std::net::IpAddr;
+/// use tollgate_policy::{FactKind, FactName, Facts, Value};
+///
+/// /// A line of an access log.
+/// struct Line {
+///     from: IpAddr,
+///     path: String,
+/// }
+///
+/// impl Facts for Line {
+///     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+///         match name.kind() {
+///             FactKind::ClientIp => Some(self.from.into()),
+///             FactKind::Path => Some(self.path.as_str().into()),
+///             _ => None,
+///         }
+///     }
+/// }
+///
+/// let line = Line { from: [10, 0, 0, 7].into(), path: "/login".into() };
+/// let facts = (&line, [("user", "alice")]);
+/// assert_eq!(facts.fact(&FactName::new("path")), Some("/login".into()));
+/// assert_eq!(facts.fact(&FactName::new("user")), Some("alice".into()));
+/// assert_eq!(facts.fact(&FactName::new("header:x-api-key")), None);
+/// ```
+pub trait Facts {
+    /// Returns the value of a fact, or `None` if the request has no value or several that differ.
+    fn fact(&self, name: &FactName) -> Option<Value<'_>>;
+
+    /// Returns all values of a fact. A policy reads facts by this method alone.
+    ///
+    /// ```
+    /// use tollgate_policy::{FactKind, FactName, Facts, Value, Values};
+    ///
+    /// /// The lines of a request's headers, with names in lower case.
+    /// struct Lines(Vec<(String, String)>);
+    ///
+    /// impl Facts for Lines {
+    ///     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    ///         self.values(name).single()
+    ///     }
+    ///
+    ///     fn values(&self, name: &FactName) -> Values<'_> {
+    ///         let FactKind::Header(name) = name.kind() else {
+    ///             return Values::NONE;
+    ///         };
+    ///         let lines = self.0.iter().filter(|(known, _)| known == name);
+    ///         Values::of(lines.map(|(_, line)| line.into()))
+    ///     }
+    /// }
+    ///
+    /// let lines = [("x-api-key", "k1"), ("x-api-key", "k2")];
+    /// let lines = lines.map(|(name, line)| (name.to_owned(), line.to_owned()));
+    /// let facts = Lines(lines.into());
+    /// assert!(facts.values(&FactName::new("header:x-api-key")).is_ambiguous());
+    /// ```
+    #[inline]
+    fn values(&self, name: &FactName) -> Values<'_> {
+        self.fact(name).into()
+    }
+}

@@ -1,0 +1,384 @@
+//! A policy that can be reloaded while it decides.
+
+#[cfg(feature = "watch")]
+mod watch;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::path::Path;
+use std::slice;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, Guard};
+use tollgate::clock::SystemClock;
+
+use crate::builder::Builder;
+use crate::compile::{Given, compile};
+use crate::decide::{Decision, decide, decide_async};
+use crate::facts::Facts;
+use crate::file::PolicyFile;
+use crate::file::disk::{FileError, read_text};
+use crate::limit::PolicyClock;
+use crate::parse::read_toml;
+use crate::policy::Policy;
+use crate::problem::Problems;
+use crate::state::RuleState;
+#[cfg(feature = "watch")]
+pub use watch::Watch;
+
+/// A policy that can be reloaded while it decides.
+///
+/// A rule is known by its name. If its key, store and kind of algorithm stay the same, it keeps its
+/// state, and a changed quota applies to each key from then on. Otherwise it starts anew, and the
+/// report says why. A policy with errors changes nothing. Decisions never wait for a reload; a
+/// decision made before the reload finishes under the old rules.
+///
+/// ```
+/// use tollgate_policy::{LivePolicy, Policy, RuleState};
+///
+/// let rule = |limit: &str| format!("[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'");
+/// let live = LivePolicy::new(Policy::from_toml(&rule("5/h"))?);
+/// let ann = [("user", "ann")];
+/// assert_eq!(live.decide(&ann).remaining(), Some(4));
+///
+/// let reloaded = live.reload_toml(&rule("3/h"))?;
+/// assert_eq!(reloaded.state("api"), Some(RuleState::Migrated));
+/// assert_eq!(live.decide(&ann).remaining(), Some(2));
+///
+/// let errors = live.reload_toml(&rule("3/fortnight")).unwrap_err();
+/// assert!(errors.has_errors());
+/// assert_eq!(live.decide(&ann).remaining(), Some(1));
+/// # Ok::<(), tollgate_policy::Problems>(())
+/// ```
+pub struct LivePolicy<C = SystemClock> {
+    current: ArcSwap<Policy<C>>,
+    /// Held while the policy is reloaded.
+    reloading: Mutex<()>,
+    /// What a file said when it was last read: its text, or why it could not be read.
+    last_read: Mutex<LastRead>,
+}
+
+type LastRead = Option<Result<String, io::ErrorKind>>;
+
+/// The policy that a decision was made by: see [`LivePolicy::decide`].
+pub struct Current<C>(Guard<Arc<Policy<C>>>);
+
+impl<C> Deref for Current<C> {
+    type Target = Policy<C>;
+
+    #[inline]
+    fn deref(&self) -> &Policy<C> {
+        &self.0
+    }
+}
+
+impl<C> fmt::Debug for Current<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// What a reload did with the state of each rule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Reloaded {
+    rules: Vec<(String, RuleState)>,
+}
+
+impl Reloaded {
+    /// Iterates over the rules: those of the new policy in their order, and then those that are
+    /// gone.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = (&str, RuleState)> {
+        self.rules
+            .iter()
+            .map(|(name, state)| (name.as_str(), *state))
+    }
+
+    /// Returns what became of a rule.
+    #[must_use]
+    pub fn state(&self, rule: &str) -> Option<RuleState> {
+        let mut rules = self.rules();
+        rules.find_map(|(name, state)| (name == rule).then_some(state))
+    }
+}
+
+impl<C> LivePolicy<C> {
+    /// Makes a policy reloadable.
+    #[must_use]
+    pub fn new(policy: Policy<C>) -> Self {
+        Self {
+            current: ArcSwap::from_pointee(policy),
+            reloading: Mutex::new(()),
+            last_read: Mutex::new(None),
+        }
+    }
+
+    /// Returns whether a rule is on a store that decides asynchronously: see
+    /// [`Policy::is_asynchronous`].
+    #[must_use]
+    pub fn is_asynchronous(&self) -> bool {
+        self.current.load().is_asynchronous()
+    }
+
+    /// Returns the policy as it is now.
+    #[must_use]
+    pub fn load(&self) -> Arc<Policy<C>> {
+        self.current.load_full()
+    }
+}
+
+impl<C> From<Policy<C>> for LivePolicy<C> {
+    fn from(policy: Policy<C>) -> Self {
+        Self::new(policy)
+    }
+}
+
+/// For what shares a policy that can be reloaded, such as the layers of `tollgate-tower`.
+impl<C> From<Policy<C>> for Arc<LivePolicy<C>> {
+    fn from(policy: Policy<C>) -> Self {
+        Self::new(policy.into())
+    }
+}
+
+impl<C: PolicyClock> LivePolicy<C> {
+    /// Decides about a request by the policy as it is now: see [`Policy::decide`]. The decision
+    /// keeps that policy alive, so it can move to another thread or task.
+    pub fn decide<F: Facts>(&self, facts: &F) -> Decision<Current<C>, C> {
+        self.decide_together(slice::from_ref(facts), None)
+    }
+
+    /// Decides about several sets of facts at once: see [`Policy::decide_together`]. A denial that
+    /// ends within the `patience` of a caller that waits and asks again does not count towards a
+    /// ban.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_policy::{LivePolicy, Policy};
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '1/min'\n\
+    ///             ban = { after = 2, for = '1h' }";
+    /// let live = LivePolicy::new(Policy::from_toml(text)?);
+    /// let ann = [("user", "ann")];
+    /// assert!(live.decide(&ann).is_allowed());
+    /// for _ in 0..9 {
+    ///     let denied = live.decide_together(&[ann], Some(Duration::from_secs(60)));
+    ///     assert!(denied.retry_after() <= Some(Duration::from_secs(60))); // there is no ban
+    /// }
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn decide_together<F: Facts>(
+        &self,
+        sets: &[F],
+        patience: Option<Duration>,
+    ) -> Decision<Current<C>, C> {
+        decide(Current(self.current.load()), sets, patience)
+    }
+
+    /// Decides about a request by the policy as it is now, and also asks stores that decide
+    /// asynchronously: see [`Policy::decide_async`].
+    ///
+    /// ```
+    /// # #[cfg(feature = "redis")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tollgate_redis::Keys;
+    /// use tollgate_policy::{LivePolicy, Policy};
+    /// use tollgate_policy::redis::RedisStore;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '9/h'\n\
+    ///             store = 'redis'\nfallback = { open = { at_most = 2 } }";
+    /// // Without a server, the fallback decides.
+    /// let store = RedisStore::without_server(Keys::new("api")?);
+    /// let policy = Policy::builder().store("redis", store).build_toml(text)?;
+    /// let live = LivePolicy::new(policy);
+    /// let ann = [("user", "ann")];
+    /// assert!(live.decide_async(&ann).await.is_allowed());
+    /// let _ = live.reload_toml(&text.replace("at_most = 2", "at_most = 1"))?;
+    /// assert!(live.decide_async(&ann).await.is_allowed());
+    /// assert!(!live.decide_async(&ann).await.is_allowed());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "redis"))]
+    /// # fn main() {}
+    /// ```
+    pub fn decide_async(
+        &self,
+        facts: &dyn Facts,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
+        self.decide_together_async(&[facts], None)
+    }
+
+    /// Decides as [`decide_together`](Self::decide_together) does, and also asks stores that decide
+    /// asynchronously.
+    pub fn decide_together_async(
+        &self,
+        sets: &[&dyn Facts],
+        patience: Option<Duration>,
+    ) -> impl Future<Output = Decision<Arc<Policy<C>>, C>> + use<C> {
+        decide_async(self.load(), sets, patience)
+    }
+}
+
+impl<C: PolicyClock> LivePolicy<C> {
+    /// Reads a policy from a file of TOML.
+    ///
+    /// ```
+    /// use tollgate_policy::{LivePolicy, Policy};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("from-file-{}.toml", std::process::id()));
+    /// # std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '5/h'")?;
+    /// let live = LivePolicy::from_file(&path, Policy::builder())?;
+    /// assert_eq!(live.decide(&()).remaining(), Some(4));
+    ///
+    /// # std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '3/fortnight'")?;
+    /// // Later, when a signal arrives:
+    /// if let Err(error) = live.reload_file(&path) {
+    ///     eprintln!("the limits stay as they are: {error}");
+    /// }
+    /// assert_eq!(live.decide(&()).remaining(), Some(3));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file can't be read, or is not a policy.
+    pub fn from_file(path: impl AsRef<Path>, builder: Builder<C>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let text = read_text(path).map_err(|error| FileError::read(path, error))?;
+        let policy = builder.build_toml(&text);
+        let policy = policy.map_err(|problems| FileError::policy(path, problems))?;
+        Ok(Self {
+            last_read: Mutex::new(Some(Ok(text))),
+            ..Self::new(policy)
+        })
+    }
+
+    /// Reloads the policy from a file of TOML: see [`from_file`](Self::from_file).
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`] if the file can't be read, or is not a policy. In that case nothing has
+    /// changed.
+    pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<Reloaded, FileError> {
+        let mut last = self.lock_last_read();
+        let now = read_text(path.as_ref());
+        self.reload_read(path.as_ref(), now, &mut last)
+    }
+
+    /// Reloads the policy from a file of TOML if the file no longer says what it said when it was
+    /// last read. Call it at intervals, or when the file may have changed.
+    ///
+    /// It returns `None` if nothing has changed. So an error is returned once, until the file
+    /// changes again; [`reload_file`](Self::reload_file) tries again in any case.
+    ///
+    /// ```
+    /// use tollgate_policy::{LivePolicy, Policy, RuleState};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("if-changed-{}.toml", std::process::id()));
+    /// # std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '5/h'")?;
+    /// let live = LivePolicy::from_file(&path, Policy::builder())?;
+    /// assert!(live.reload_if_changed(&path).is_none());
+    ///
+    /// std::fs::write(&path, "[[rule]]\nname = 'api'\nlimit = '3/h'")?;
+    /// let reloaded = live.reload_if_changed(&path).expect("another limit")?;
+    /// assert_eq!(reloaded.state("api"), Some(RuleState::Migrated));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reload_if_changed(&self, path: impl AsRef<Path>) -> Option<Result<Reloaded, FileError>> {
+        let mut last = self.lock_last_read();
+        let now = read_text(path.as_ref());
+        let is_same = match (&*last, &now) {
+            (Some(Ok(last)), Ok(now)) => last == now,
+            (Some(Err(last)), Err(now)) => *last == now.kind(),
+            _ => false,
+        };
+        (!is_same).then(|| self.reload_read(path.as_ref(), now, &mut last))
+    }
+
+    fn lock_last_read(&self) -> MutexGuard<'_, LastRead> {
+        // A thread that panicked has not stored what it read, so the next one tries again.
+        let last = self.last_read.lock();
+        last.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reload_read(
+        &self,
+        path: &Path,
+        now: io::Result<String>,
+        last: &mut LastRead,
+    ) -> Result<Reloaded, FileError> {
+        let text = match now {
+            Ok(text) => text,
+            Err(error) => {
+                *last = Some(Err(error.kind()));
+                return Err(FileError::read(path, error));
+            }
+        };
+        let reloaded = self.reload_toml(&text);
+        *last = Some(Ok(text));
+        reloaded.map_err(|problems| FileError::policy(path, problems))
+    }
+
+    /// Reloads the policy from TOML.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the text. In that case nothing has changed.
+    pub fn reload_toml(&self, text: &str) -> Result<Reloaded, Problems> {
+        let (file, problems) = read_toml(text);
+        self.reload_from(&file, problems)
+    }
+
+    /// Reloads the policy from what a file says.
+    ///
+    /// # Errors
+    ///
+    /// All errors of the policy. In that case nothing has changed.
+    pub fn reload(&self, file: &PolicyFile) -> Result<Reloaded, Problems> {
+        self.reload_from(file, Problems::new())
+    }
+
+    fn reload_from(&self, file: &PolicyFile, mut problems: Problems) -> Result<Reloaded, Problems> {
+        // A thread that panicked changed nothing that matters.
+        let _one = self
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let old = self.current.load_full();
+        let given = Given {
+            registry: Arc::clone(&old.registry),
+            clock: old.clock.clone(),
+            hasher: old.hasher.clone(),
+            previous: Some(&old),
+            saved: None,
+        };
+        let compiled = compile(file, given, &mut problems);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        for change in compiled.changes {
+            change.apply();
+        }
+        let new: HashSet<&str> = compiled.policy.rules().collect();
+        let gone: Vec<_> = old.rules().filter(|name| !new.contains(name)).collect();
+        let names = compiled.policy.rules().map(str::to_owned);
+        let mut rules: Vec<_> = names.zip(compiled.states).collect();
+        rules.extend(
+            gone.into_iter()
+                .map(|name| (name.to_owned(), RuleState::Removed)),
+        );
+        self.current.store(Arc::new(compiled.policy));
+        Ok(Reloaded { rules })
+    }
+}
+
+impl<C> fmt::Debug for LivePolicy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LivePolicy").field(&self.load()).finish()
+    }
+}

@@ -1,0 +1,106 @@
+//! Reads a policy's file, and reports everything that is wrong with it.
+//!
+//! TOML, and what serde reads, become the same tree of values, which is then read by hand: an error
+//! does not end the reading.
+
+mod also;
+mod de;
+mod fact;
+mod failures;
+mod field;
+mod json;
+mod lines;
+mod listed;
+pub(crate) mod nearest;
+mod overrides;
+mod parts;
+mod pattern;
+mod place;
+mod rule;
+mod secret;
+mod table;
+mod toml;
+mod top;
+mod tree;
+mod when;
+
+pub(crate) use nearest::known_names;
+pub(crate) use parts::MAX_PLANS;
+pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
+
+use crate::file::PolicyFile;
+use crate::problem::Problems;
+
+/// Reads a policy from TOML. Errors are reported, and wrong parts are left out of the policy.
+pub(crate) fn read_toml(text: &str) -> (PolicyFile, Problems) {
+    let mut problems = Problems::new();
+    let file = match toml::parse(text, &mut problems) {
+        Some(entries) => top::file(&entries, &mut problems),
+        None => PolicyFile::default(),
+    };
+    (file, problems)
+}
+
+/// Reads a policy from JSON. Errors are reported, and wrong parts are left out of the policy.
+pub(crate) fn read_json(text: &str) -> (PolicyFile, Problems) {
+    let mut problems = Problems::new();
+    let file = match json::parse(text, &mut problems) {
+        Some(entries) => top::file(&entries, &mut problems),
+        None => PolicyFile::default(),
+    };
+    (file, problems)
+}
+
+impl PolicyFile {
+    /// Reads a policy from JSON, with the line and the column of each error.
+    ///
+    /// ```
+    /// use tollgate_policy::file::PolicyFile;
+    ///
+    /// let text = "{ \"rule\": [\n  { \"name\": \"api\", \"limits\": \"5/s\" }\n] }";
+    /// assert_eq!(
+    ///     PolicyFile::from_json(text).unwrap_err().to_string().lines().next(),
+    ///     Some("2:3: error: rule \"api\": limit is missing; write `limit` or `plan`")
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// All errors of the file. If the text is not JSON, the first error of its syntax.
+    pub fn from_json(text: &str) -> Result<Self, Problems> {
+        let (file, problems) = read_json(text);
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(file),
+        }
+    }
+
+    /// Reads a policy from TOML.
+    ///
+    /// ```
+    /// use tollgate_policy::file::PolicyFile;
+    ///
+    /// let file = PolicyFile::from_toml(
+    ///     r#"
+    ///     [[rule]]
+    ///     name  = "login"
+    ///     when  = { method = "POST", path = "/login" }
+    ///     key   = "client-ip"
+    ///     limit = "5/min"
+    ///     "#,
+    /// )?;
+    /// assert_eq!(file.rules[0].name.as_str(), "login");
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// All errors of the file. If the text is not TOML, only what is wrong with its syntax.
+    pub fn from_toml(text: &str) -> Result<Self, Problems> {
+        let (file, problems) = read_toml(text);
+        match problems.has_errors() {
+            true => Err(problems),
+            false => Ok(file),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Reads a rule.
+
+use tollgate::keyed::Overflow;
+
+use super::fact::{Allowed, check_or_registered};
+use super::failures;
+use super::field::refuse_text;
+use super::overrides;
+use super::parts;
+use super::table::Table;
+use super::tree::{Tree, at};
+use super::when::Reader;
+use crate::file::{Applies, At, BanOf, Count, Missing, Repeated, Rule};
+use crate::problem::Problems;
+use crate::when::When;
+
+const FIELDS: [&str; 20] = [
+    "name", "when", "key", "missing", "repeated", "network", "limit", "plan", "override", "cost",
+    "count", "failures", "ban", "also", "shadow", "status", "capacity", "overflow", "store",
+    "fallback",
+];
+
+pub(super) const MISSING: [(&str, Missing); 3] = [
+    ("deny", Missing::Deny),
+    ("skip", Missing::Skip),
+    ("shared", Missing::Shared),
+];
+const REPEATED: [(&str, Repeated); 3] = [
+    ("deny", Repeated::Deny),
+    ("first", Repeated::First),
+    ("last", Repeated::Last),
+];
+pub(super) const COUNT: [(&str, Count); 3] = [
+    ("all", Count::All),
+    ("failures", Count::Failures),
+    ("successes", Count::Successes),
+];
+const OVERFLOW: [(&str, Overflow); 3] = [
+    ("evict", Overflow::Evict),
+    ("deny", Overflow::Deny),
+    ("admit", Overflow::Admit),
+];
+
+/// The number of keys that a rule has room for, if it does not say.
+pub(super) const CAPACITY: u64 = 100_000;
+/// The store of rules that do not name one.
+pub(crate) const MEMORY: &str = "memory";
+/// Why requests without a key are not banned.
+pub(crate) const BAN_OF_ALL: &str = "can't be combined with `missing = \"shared\"`: any client \
+    could ban all others without a key; write `missing = \"deny\"` or \"skip\", or no `ban`";
+/// Why a rule without a key bans nothing.
+pub(crate) const BAN_WITHOUT_KEY: &str = "needs a `key`: a ban is for one key";
+/// The most parts of a key.
+const MAX_PARTS: usize = 8;
+
+/// Reads a rule. What is wrong is reported, and stays as if the rule did not say it.
+pub(super) fn rule(
+    table: Table<'_>,
+    facts: Option<&[At<String>]>,
+    problems: &mut Problems,
+) -> Rule {
+    table.only("a rule", &FIELDS, problems);
+    let name = table.need("name", problems);
+    let name = name.and_then(|name| name.name(problems));
+    let mut captures = Vec::new();
+    let when = applies(&table, facts, &mut captures, problems);
+    let allowed = Allowed {
+        facts,
+        captures: &captures,
+        answer: false,
+    };
+    let mut rule = Rule {
+        name: name.unwrap_or_else(|| String::new().into()),
+        when,
+        key: key(&table, allowed, problems),
+        missing: choice(&table, "missing", &MISSING, problems),
+        repeated: choice(&table, "repeated", &REPEATED, problems),
+        network: parts::networks(&table, problems),
+        limits: texts(
+            &table,
+            "limit",
+            "text such as \"5/min\", or a list of such texts",
+            problems,
+        ),
+        plan: None,
+        overrides: parts::overrides(&table, problems),
+        cost: parts::FIXED_COST,
+        count: choice(&table, "count", &COUNT, problems),
+        failures: failures::read(&table, problems),
+        ban: None,
+        also: texts(
+            &table,
+            "also",
+            "a rule's name, or a list of names",
+            problems,
+        ),
+        shadow: false,
+        status: parts::status(&table, problems),
+        capacity: CAPACITY.into(),
+        overflow: choice(&table, "overflow", &OVERFLOW, problems),
+        store: String::from(MEMORY).into(),
+        fallback: None,
+    };
+    if let Some(plan) = table.get("plan") {
+        rule.plan = parts::plans(plan, allowed, problems);
+    }
+    if let Some(cost) = table.get("cost") {
+        rule.cost = parts::cost(cost, allowed, problems).unwrap_or(rule.cost);
+    }
+    if let Some(ban) = table.get("ban") {
+        rule.ban = parts::ban(ban, problems);
+    }
+    if let Some(shadow) = table.get("shadow") {
+        rule.shadow = shadow.bool(problems).unwrap_or_default();
+    }
+    if let Some(capacity) = table.get("capacity") {
+        let capacity = capacity.number(1, u64::MAX, problems);
+        rule.capacity = capacity.unwrap_or(rule.capacity);
+    }
+    if let Some(store) = table.get("store") {
+        rule.store = store.text("a store's name", problems).unwrap_or(rule.store);
+    }
+    if let Some(fallback) = table.get("fallback") {
+        rule.fallback = parts::fallback(fallback, problems);
+    }
+    together(&table, &rule, problems);
+    rule
+}
+
+fn choice<T: Copy + Default>(
+    table: &Table<'_>,
+    name: &str,
+    choices: &[(&'static str, T)],
+    problems: &mut Problems,
+) -> T {
+    let field = table.get(name);
+    let choice = field.and_then(|field| field.choice(choices, problems));
+    choice.unwrap_or_default()
+}
+
+fn texts(table: &Table<'_>, name: &str, what: &str, problems: &mut Problems) -> Vec<At<String>> {
+    let field = table.get(name);
+    field.map_or(Vec::new(), |field| field.texts(what, problems))
+}
+
+fn applies(
+    table: &Table<'_>,
+    facts: Option<&[At<String>]>,
+    captures: &mut Vec<String>,
+    problems: &mut Problems,
+) -> At<Applies> {
+    let Some(field) = table.get("when") else {
+        return at(Applies::Always, table.position);
+    };
+    if matches!(&field.node.value, Tree::Text(text) if text == "never") {
+        return at(Applies::Never, field.node.position);
+    }
+    let mut reader = Reader {
+        facts,
+        captures,
+        problems,
+    };
+    let when = reader.when(field, "a table of conditions, or \"never\"", 1);
+    let applies = match when {
+        Some(when) if when == When::default() => Applies::Always,
+        Some(when) => Applies::When(when),
+        None => Applies::Never,
+    };
+    at(applies, field.node.position)
+}
+
+fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<At<String>> {
+    let Some(field) = table.get("key") else {
+        return Vec::new();
+    };
+    let mut key = Vec::new();
+    for part in field.texts(
+        "the name of a fact or a resolver, or a list of names",
+        problems,
+    ) {
+        match check_or_registered(&part, allowed) {
+            Ok(name) => key.push(at(name, part.position)),
+            Err(message) => refuse_text(&field.place, &part, message, problems),
+        }
+    }
+    if key.len() > MAX_PARTS {
+        field.refuse(format!("must have at most {MAX_PARTS} parts"), problems);
+    }
+    key
+}
+
+/// What is wrong with a rule that has a store, and no fallback.
+pub(crate) fn no_fallback() -> String {
+    let forms = parts::FALLBACKS;
+    format!(
+        "is missing; a rule with a `store` says what decides while the store does not answer: \
+         {forms}"
+    )
+}
+
+/// Checks what several fields say together. A field that is there but wrong is reported already,
+/// so it is not reported as missing.
+fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
+    let has = |name| table.get(name).is_some();
+    let bans_failures = (rule.ban.as_ref()).is_some_and(|ban| ban.of == BanOf::Failures);
+    match (has("limit"), has("plan")) {
+        (true, true) => table.refuse("plan", "can't be combined with `limit`", problems),
+        // Its own limit is that of the failures.
+        (false, false) if bans_failures => {}
+        (false, false) => table.refuse("limit", "is missing; write `limit` or `plan`", problems),
+        _ => {}
+    }
+    if has("ban") && rule.missing == Missing::Shared {
+        table.refuse("ban", BAN_OF_ALL, problems);
+    }
+    let has_outcomes = rule.count != Count::All || bans_failures;
+    if !rule.failures.is_empty() && !has_outcomes && rule.ban.is_some() == has("ban") {
+        let message = "needs `count = \"failures\"` or \"successes\", or a `ban` with \
+                       `of = \"failures\"`";
+        table.refuse("failures", message, problems);
+    }
+    if has("ban") && !has("key") {
+        table.refuse("ban", BAN_WITHOUT_KEY, problems);
+    }
+    let counts_only_running = |limit: &At<String>| {
+        let word = limit.split_whitespace().next();
+        word == Some("concurrency")
+    };
+    let all_running = !rule.limits.is_empty() && rule.limits.iter().all(counts_only_running);
+    if has("ban") && !bans_failures && all_running {
+        let message = "needs a limit that has a period: `concurrency` has none";
+        table.refuse("ban", message, problems);
+    }
+    if has("fallback") && rule.store.value == MEMORY {
+        let message = "needs a `store` other than \"memory\", which always answers";
+        table.refuse("fallback", message, problems);
+    }
+    if !has("fallback") && rule.store.value != MEMORY {
+        table.refuse("fallback", no_fallback(), problems);
+    }
+    if has("override") && !has("key") {
+        table.refuse("override", "needs a `key`", problems);
+    }
+    if let (Some(plan), true) = (&rule.plan, has("override")) {
+        if plan.limits.len() > parts::MAX_PLANS - 1 {
+            let message = format!(
+                "can't be combined with {} plans: with overrides, a rule has at most {}",
+                plan.limits.len(),
+                parts::MAX_PLANS - 1
+            );
+            table.refuse("override", message, problems);
+        }
+    }
+    if has("key") && !rule.key.is_empty() {
+        overrides::check(table, rule, problems);
+    }
+}

@@ -1,0 +1,167 @@
+//! The bytes of a request's key.
+//!
+//! Each part of a key has a tag, its bytes, and, if there are several parts, its length. The length
+//! comes last, so a key is read from its end, and different keys have different bytes.
+
+use std::net::IpAddr;
+
+use smallvec::SmallVec;
+use tollgate::address::canonical;
+
+use super::fact::{RuleFact, can_be_key};
+use crate::facts::{FactKind, FactName, Facts, Kind, Value, Values};
+use crate::file::{Networks, Repeated, Rule};
+use crate::when::{clean_path, lower_host, with_text};
+
+/// The bytes of the keys of a request. Short ones need no allocation.
+pub(crate) type Bytes = SmallVec<[u8; 64]>;
+
+const MISSING: u8 = 0;
+const TEXT: u8 = 1;
+const V4: u8 = 4;
+const V6: u8 = 6;
+
+/// What makes the key of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeySpec {
+    parts: Vec<RuleFact>,
+    repeated: Repeated,
+    v4: u8,
+    v6: u8,
+}
+
+/// Why a request has no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoKey {
+    /// A fact is missing. The key has a mark in its place.
+    Missing,
+    /// A fact has several values.
+    Ambiguous,
+}
+
+impl KeySpec {
+    pub(crate) fn of(rule: &Rule) -> Self {
+        let Networks { v4, v6 } = &rule.network;
+        Self {
+            parts: rule
+                .key
+                .iter()
+                .map(|name| RuleFact::of(rule, name))
+                .collect(),
+            repeated: rule.repeated,
+            v4: v4.value,
+            v6: v6.value,
+        }
+    }
+
+    /// Returns whether requests have different keys.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Appends the key of a request.
+    pub(crate) fn push(&self, facts: &impl Facts, bytes: &mut Bytes) -> Result<(), NoKey> {
+        let mut is_missing = false;
+        for part in &self.parts {
+            let start = bytes.len();
+            let value = of_values(part.values(facts), self.repeated)?;
+            // A text that is no address would be a key that the client can choose.
+            let value = value.filter(|value| can_be_key(&part.name, value));
+            is_missing |= value.is_none();
+            self.push_value(&part.name, value, bytes);
+            if self.parts.len() > 1 {
+                push_length(bytes.len().saturating_sub(start), bytes);
+            }
+        }
+        match is_missing {
+            true => Err(NoKey::Missing),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the key that has these values.
+    pub(crate) fn of_values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Bytes {
+        let mut bytes = Bytes::new();
+        for (part, value) in self.parts.iter().zip(values) {
+            let start = bytes.len();
+            self.push_value(&part.name, Some(value.into()), &mut bytes);
+            if self.parts.len() > 1 {
+                push_length(bytes.len().saturating_sub(start), &mut bytes);
+            }
+        }
+        bytes
+    }
+
+    fn push_value(&self, fact: &FactName, value: Option<Value<'_>>, bytes: &mut Bytes) {
+        let address = match (&value, fact.kind()) {
+            (Some(Value::Address(address)), _) => Some(canonical(*address)),
+            (Some(value), FactKind::ClientIp) => value.as_address(),
+            _ => None,
+        };
+        match (address, value) {
+            (Some(IpAddr::V4(address)), _) => {
+                let kept = mask(32, self.v4) as u32;
+                bytes.push(V4);
+                bytes.extend_from_slice(&(address.to_bits() & kept).to_be_bytes());
+            }
+            (Some(IpAddr::V6(address)), _) => {
+                let kept = mask(128, self.v6);
+                bytes.push(V6);
+                bytes.extend_from_slice(&(address.to_bits() & kept).to_be_bytes());
+            }
+            (None, None) => bytes.push(MISSING),
+            (None, Some(value)) => {
+                bytes.push(TEXT);
+                push_text(fact.kind(), &value, bytes);
+            }
+        }
+    }
+}
+
+/// Returns the value that is a part of a key.
+#[inline]
+pub(crate) fn of_values(
+    values: Values<'_>,
+    repeated: Repeated,
+) -> Result<Option<Value<'_>>, NoKey> {
+    let several = match values.0 {
+        Kind::None => return Ok(None),
+        Kind::One(value) => return Ok(Some(value)),
+        Kind::Several(several) => several,
+    };
+    let mut known = several.known.into_iter();
+    let value = match repeated {
+        Repeated::Deny => None,
+        Repeated::First => known.next(),
+        Repeated::Last => known.next_back().filter(|_| !several.more),
+    };
+    value.map_or(Err(NoKey::Ambiguous), |value| Ok(Some(value)))
+}
+
+fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {
+    with_text(value, |text| match kind {
+        // The same host and path in other spellings is the same key.
+        FactKind::Host => lower_host(text, |host| bytes.extend_from_slice(host.as_bytes())),
+        FactKind::Path => bytes.extend_from_slice(clean_path(text).as_str().as_bytes()),
+        _ => bytes.extend_from_slice(text.as_bytes()),
+    });
+}
+
+/// Returns a mask that keeps the first bits of a number with this many bits.
+const fn mask(bits: u32, kept: u8) -> u128 {
+    let dropped = bits.saturating_sub(kept as u32);
+    match u128::MAX.checked_shl(dropped) {
+        Some(mask) => mask,
+        None => 0,
+    }
+}
+
+fn push_length(length: usize, bytes: &mut Bytes) {
+    match u8::try_from(length) {
+        Ok(length) if length < u8::MAX => bytes.push(length),
+        _ => {
+            bytes.extend_from_slice(&(length as u64).to_le_bytes());
+            bytes.push(255);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A rule, ready to decide: its key, its limits, and what counts.
+
+mod fact;
+pub(crate) mod failure;
+mod key;
+mod outcome;
+mod reads;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::Clock;
+use tollgate::{AnyAlgorithm, Quota};
+
+use crate::facts::Facts;
+use crate::file::{Count, Rule};
+use crate::limit::{KeyHash, Overrides, Remote, RuleLimit, Spec, Table};
+pub(crate) use fact::{can_be_key, part};
+use failure::Named;
+pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
+pub use outcome::Outcome;
+pub(crate) use reads::Reads;
+
+/// What a request asks of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A limit, by its position in the rule.
+    Limit(usize),
+    /// Whether the key is banned. It comes before the limits of the rule.
+    Ban,
+    /// The limit of the requests that may fail before they ban their key.
+    Attempt,
+    /// Nothing. It lends the policy's clock.
+    Clock,
+}
+
+/// A rule, ready to decide.
+pub(crate) struct CompiledRule<C> {
+    pub(crate) name: Box<str>,
+    /// What it reads of a request.
+    pub(crate) reads: Reads,
+    /// The limits, all of which must grant a request.
+    pub(crate) limits: Vec<Arc<RuleLimit<C>>>,
+    /// For each limit, what its text says, or that of each plan.
+    pub(crate) specs: Vec<Vec<Spec>>,
+    /// For each limit, its text, or that of each plan.
+    pub(crate) texts: Vec<Vec<Box<str>>>,
+    pub(crate) count: Count,
+    /// The answers that are failures, if the rule names them.
+    pub(crate) failures: Option<Named>,
+    pub(crate) ban: Option<Ban<C>>,
+    /// The limits of single keys, in the order of their hashes.
+    pub(crate) overrides: Overrides,
+    /// What the file says.
+    pub(crate) source: Rule,
+}
+
+impl<C> AsRef<Reads> for CompiledRule<C> {
+    fn as_ref(&self) -> &Reads {
+        &self.reads
+    }
+}
+
+impl<C> CompiledRule<C> {
+    /// Returns a limit that a request asks.
+    #[inline]
+    pub(crate) fn limit(&self, what: What) -> Option<&RuleLimit<C>> {
+        match what {
+            What::Limit(limit) => self.limits.get(limit).map(|limit| &**limit),
+            What::Attempt => Some(&self.ban.as_ref()?.attempts.as_ref()?.limit),
+            What::Ban | What::Clock => None,
+        }
+    }
+
+    /// Returns whether denials count towards a ban.
+    pub(crate) fn bans_denials(&self) -> bool {
+        self.ban.as_ref().is_some_and(|ban| ban.attempts.is_none())
+    }
+
+    /// Returns the outcome of a request for this rule: what the program says, unless the rule names
+    /// the answers that are failures.
+    pub(crate) fn outcome(&self, said: Option<Outcome>, answer: &impl Facts) -> Option<Outcome> {
+        match (&self.failures, said) {
+            (None, _) | (_, None | Some(Outcome::Unanswered)) => said,
+            (Some(named), _) => named.outcome(answer).or(said),
+        }
+    }
+
+    /// Returns whether a key has a limit of its own.
+    pub(crate) fn has_override(&self, hash: u64) -> bool {
+        self.override_of(hash).is_some()
+    }
+
+    /// Returns the limit of a key's own.
+    fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
+        let overrides = &self.overrides;
+        let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
+        overrides.get(found.ok()?).map(|(_, algorithm)| algorithm)
+    }
+
+    /// Returns what one limit allows a key under a plan.
+    pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
+        match (&**self.limits.get(limit)?, self.override_of(hash)) {
+            (RuleLimit::Table(_), Some(own)) => Some(Allowed::Rate(own.quota())),
+            (RuleLimit::Remote(remote), _) if remote.concurrency(plan).is_some() => {
+                remote.concurrency(plan).map(Allowed::Concurrency)
+            }
+            _ => match self.specs.get(limit)?.get(plan)? {
+                Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
+                Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
+                Spec::Own { .. } => None,
+            },
+        }
+    }
+
+    /// Returns the most that a fact of the answer can say. A cost that was granted counts anyway.
+    pub(crate) fn most_settled(&self, limit: usize, plan: usize, hash: u64) -> u64 {
+        let of_limit = || match self.allowed(limit, plan, hash) {
+            Some(Allowed::Rate(quota)) => quota.largest_settlement(),
+            Some(Allowed::Concurrency(_)) | None => UNKNOWN_SETTLEMENT,
+        };
+        self.reads.cost.max.unwrap_or_else(of_limit)
+    }
+
+    /// Returns a limit of a store that decides asynchronously.
+    pub(crate) fn remote(&self, limit: usize) -> Option<&Remote> {
+        match &**self.limits.get(limit)? {
+            RuleLimit::Remote(remote) => Some(remote),
+            _ => None,
+        }
+    }
+}
+
+impl<C: Clock> CompiledRule<C> {
+    /// Forgets a key. Returns whether anything was known of it.
+    pub(crate) fn forget(&self, key: &KeyHash) -> bool {
+        let mut known = false;
+        for limit in &self.limits {
+            if let RuleLimit::Table(table) = &**limit {
+                known |= table.key(key).remove();
+            }
+        }
+        if let Some(ban) = &self.ban {
+            if let Some(RuleLimit::Table(table)) = ban.attempts.as_deref().map(|it| &it.limit) {
+                known |= table.key(key).remove();
+            }
+            known |= ban.strikes.key(key).remove();
+            known |= ban.bans.key(key).remove();
+        }
+        known
+    }
+
+    /// Counts a denial or a failure of a key, and bans it if there were too many. Returns for how
+    /// long.
+    pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {
+        let ban = self.ban.as_ref()?;
+        let key = KeyHash(hash);
+        match ban.strikes.key(&key).try_acquire() {
+            Ok(granted) if granted.remaining() == 0 => {
+                // Without a slot for the ban, the key is not banned.
+                let time = ban.duration.saturating_sub(AFTER_BAN);
+                let _ = ban.bans.key(&key).ban_for(time);
+                ban.strikes.key(&key).remove();
+                Some(ban.duration)
+            }
+            // If it is denied, another caller has just reached the number.
+            _ => None,
+        }
+    }
+}
+
+/// The most that a fact of the answer can say for a limit that is not known to be a rate, if the
+/// rule does not say it.
+const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
+
+/// What a limit allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Allowed {
+    Rate(Quota),
+    Concurrency(u64),
+}
+
+/// How long after a ban the key gets its first permit in the table of bans.
+pub(crate) const AFTER_BAN: Duration = Duration::from_nanos(1);
+
+/// Bans a key that is denied, or fails, again and again.
+pub(crate) struct Ban<C> {
+    pub(crate) duration: Duration,
+    pub(crate) after: u64,
+    pub(crate) within: Duration,
+    /// If failures count, how many requests of a key may fail, those under way included. So a
+    /// client can't try more at once.
+    pub(crate) attempts: Option<Arc<Attempts<C>>>,
+    /// Counts the denials or the failures of each key.
+    pub(crate) strikes: Arc<Table<C>>,
+    /// Where keys are banned. A ban in the table of a limit would last until that limit has a
+    /// permit again: with a window of a day, until the next day.
+    pub(crate) bans: Arc<Table<C>>,
+}
+
+impl<C> Ban<C> {
+    /// Returns how many denials or failures ban a key, as saved states write it.
+    pub(crate) fn strikes_text(&self) -> String {
+        strikes_text(self.attempts.is_some(), self.after, self.within)
+    }
+}
+
+/// The limit of the requests that may fail.
+pub(crate) struct Attempts<C> {
+    pub(crate) limit: RuleLimit<C>,
+    pub(crate) quota: Quota,
+    pub(crate) text: Box<str>,
+}
+
+/// Returns how many denials or failures in which period ban a key, as saved states write it.
+pub(crate) fn strikes_text(of_failures: bool, after: u64, within: Duration) -> String {
+    let quota = Quota::per(after, within);
+    match of_failures {
+        true => format!("failures {quota}"),
+        false => quota.to_string(),
+    }
+}
+
+impl<C> fmt::Debug for CompiledRule<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule")
+            .field("name", &self.name)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

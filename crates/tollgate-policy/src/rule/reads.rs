@@ -1,0 +1,119 @@
+//! What a rule reads of a request: its key, its plan and its cost.
+
+use std::collections::HashMap;
+
+use super::fact::RuleFact;
+use super::key::KeySpec;
+use crate::facts::{FactName, Facts};
+use crate::file::{Missing, PolicyFile, Rule};
+use crate::when::with_text;
+
+/// What a rule reads of a request, and which rules apply with it.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    pub(crate) key: KeySpec,
+    pub(crate) missing: Missing,
+    pub(crate) plans: Option<Plans>,
+    pub(crate) cost: Cost,
+    /// The rules that it names in `also`.
+    pub(crate) also: Vec<usize>,
+    pub(crate) shadow: bool,
+}
+
+impl AsRef<Self> for Reads {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl Reads {
+    /// Returns what each rule of a file reads.
+    pub(crate) fn of_all(file: &PolicyFile) -> Vec<Self> {
+        let rules = file.rules.iter().enumerate();
+        let positions: HashMap<&str, usize> = rules
+            .map(|(index, rule)| (rule.name.as_str(), index))
+            .collect();
+        let also = |rule: &Rule| {
+            let found = rule.also.iter().map(|name| positions.get(name.as_str()));
+            found.flatten().copied().collect()
+        };
+        file.rules
+            .iter()
+            .map(|rule| Self::of(rule, also(rule)))
+            .collect()
+    }
+
+    fn of(rule: &Rule, also: Vec<usize>) -> Self {
+        let cost = &rule.cost;
+        let estimate = cost.estimate.as_ref();
+        Self {
+            key: KeySpec::of(rule),
+            missing: rule.missing,
+            plans: rule.plan.as_ref().map(|plan| {
+                let names = plan.limits.iter().map(|(name, _)| name.as_str());
+                Plans {
+                    by: RuleFact::of(rule, &plan.by),
+                    names: names.clone().map(Into::into).collect(),
+                    default: plan.default.as_ref().and_then(|default| {
+                        let mut names = names.clone();
+                        names.position(|name| name == default.value)
+                    }),
+                }
+            }),
+            cost: Cost {
+                estimate: estimate.map(|fact| RuleFact::of(rule, fact.as_str())),
+                default: cost.default.value,
+                min: cost.min.value,
+                max: cost.max.as_ref().map(|max| max.value),
+                settle: cost.settle.as_ref().map(|fact| fact.value.clone()),
+            },
+            also,
+            shadow: rule.shadow,
+        }
+    }
+}
+
+/// The plans of a rule.
+#[derive(Debug)]
+pub(crate) struct Plans {
+    pub(crate) by: RuleFact,
+    /// The names, in the order of the plans.
+    pub(crate) names: Vec<Box<str>>,
+    pub(crate) default: Option<usize>,
+}
+
+impl Plans {
+    /// Returns the plan of a request. One with several values has none, besides the default.
+    pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
+        let named = self.by.values(facts).single().and_then(|value| {
+            let is = |name: &str| self.names.iter().position(|known| **known == *name);
+            with_text(&value, is)
+        });
+        named.or(self.default)
+    }
+}
+
+/// How many permits a request takes.
+#[derive(Debug)]
+pub(crate) struct Cost {
+    pub(crate) estimate: Option<RuleFact>,
+    pub(crate) default: u64,
+    pub(crate) min: u64,
+    /// The most that a fact can say, of the request or of the answer.
+    pub(crate) max: Option<u64>,
+    pub(crate) settle: Option<FactName>,
+}
+
+impl Cost {
+    /// Returns what a request takes: of several values, the largest. `None` if not all are known.
+    #[inline]
+    pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
+        let Some(fact) = &self.estimate else {
+            return Some(self.default);
+        };
+        let (estimate, is_known) = fact.values(facts).largest();
+        let most = self.max.unwrap_or(u64::MAX);
+        let cost = estimate.map_or(self.default, |cost| cost.min(most).max(self.min));
+        is_known.then_some(cost)
+    }
+}

@@ -1,0 +1,26 @@
+//! What becomes of the state of rules: over a reload, and from one process to the next.
+
+mod kept;
+mod saved;
+
+pub(crate) use kept::{Change, Reuse};
+pub(crate) use saved::Saved;
+pub use saved::StateError;
+
+/// What a reload did with the state of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RuleState {
+    /// The rule goes on: it did not change in a way that concerns its state. Or its state was
+    /// restored.
+    Kept,
+    /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
+    /// new limit can hold them.
+    Migrated,
+    /// The state of at least one of its limits starts anew, for this reason.
+    Fresh(&'static str),
+    /// There was no rule of this name.
+    New,
+    /// The rule is gone.
+    Removed,
+}
