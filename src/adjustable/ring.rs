@@ -1,5 +1,5 @@
 //! The protocol of [`Adjustable`](super::Adjustable): a pair of words, and two sets of parameters.
-//! `docs/ORDERINGS.md` describes it in full.
+//! `docs/dev/ORDERINGS.md` describes it in full.
 //!
 //! ```text
 //!  pair                                 slots

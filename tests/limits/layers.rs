@@ -1,6 +1,6 @@
-//! Each layer uses only its own level and lower ones (docs/DESIGN.md), no files of a crate depend
-//! on each other in a cycle, only the shim names atomics, and no file on the decision path contains
-//! `unsafe`, `unwrap` or `panic`.
+//! Each layer uses only its own level and lower ones (docs/dev/DESIGN.md), no files of a crate
+//! depend on each other in a cycle, only the shim names atomics, and no file on the decision path
+//! contains `unsafe`, `unwrap` or `panic`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -231,8 +231,8 @@ fn crates() -> Vec<PathBuf> {
     found
 }
 
-/// The parts of the keyed table (docs/DESIGN.md). The compiler checks that a part is used through
-/// its `mod.rs` only, since the files behind it are private.
+/// The parts of the keyed table (docs/dev/DESIGN.md). The compiler checks that a part is used
+/// through its `mod.rs` only, since the files behind it are private.
 #[test]
 fn a_part_of_the_keyed_table_uses_only_earlier_parts() {
     let parts = ["find", "plans", "admit", "decide"];

@@ -3,7 +3,7 @@
 //! It runs every trace in this folder, or in the folder in the environment variable
 //! `TOLLGATE_TRACES`, and prints what it compared. README.md describes the files, tests/replay is
 //! the runner, `sources` has the adapters, `proofs` shows that the runner can fail, and
-//! docs/TRACES.md says how to add a source.
+//! docs/dev/TRACES.md says how to add a source.
 
 #[path = "../support/deadline.rs"]
 mod deadline;

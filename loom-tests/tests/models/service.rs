@@ -1,5 +1,5 @@
 //! An example of model-checking your own code with a limiter inside: a small mailer whose workers
-//! take letters from an outbox, no faster than its quota allows. `docs/VERIFICATION.md` walks
+//! take letters from an outbox, no faster than its quota allows. `docs/dev/VERIFICATION.md` walks
 //! through it.
 
 use std::time::Duration;

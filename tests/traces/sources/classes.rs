@@ -1,5 +1,5 @@
-//! Every accepted difference: its name, and the directions in which it may occur. docs/TRACES.md
-//! lists them. The `class` function of each adapter has the exact condition.
+//! Every accepted difference: its name, and the directions in which it may occur.
+//! docs/dev/TRACES.md lists them. The `class` function of each adapter has the exact condition.
 //!
 //! In the names "theirs" is the recorded limiter and "ours" is tollgate's.
 

@@ -10,7 +10,7 @@
 //!    └───────────────── release ────────────────┘
 //! ```
 //!
-//! `docs/ORDERINGS.md` has the whole protocol, and which model finds which fault.
+//! `docs/dev/ORDERINGS.md` has the whole protocol, and which model finds which fault.
 
 use super::{FoundSlot, SlotIndex, SlotState, Table};
 use crate::sync::{Ordering, fence, inject_fault};
