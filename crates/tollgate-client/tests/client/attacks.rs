@@ -469,3 +469,280 @@ async fn retries_stay_within_the_budget_when_they_go() {
     // 20 % of the requests, and ten.
     assert!(most <= 30, "{most} retries in a second, of {}", asked.len());
 }
+
+/// Fields of a limit with this much left.
+fn left(remaining: u64, reset: u64) -> Vec<(&'static str, String)> {
+    vec![
+        ("ratelimit-policy", r#""a";q=100;w=20"#.to_owned()),
+        ("ratelimit", format!("\"a\";r={remaining};t={reset}")),
+    ]
+}
+
+/// Returns how many requests came within a wait that an earlier answer had named in time.
+fn too_many(asked: &[Duration], waits: &[Duration], late: Duration) -> usize {
+    let is_told = |at: Duration, before: usize| {
+        let known = asked[before] + late;
+        known < at && at < asked[before] + waits[before]
+    };
+    (0..asked.len())
+        .filter(|now| (0..*now).any(|before| is_told(asked[*now], before)))
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shut_server_gets_one_request_for_each_wait_of_the_whole_layer() {
+    let mut report = Vec::new();
+    for seed in 0..60_u64 {
+        let waits = Arc::new(Mutex::new(Vec::new()));
+        let late = Duration::from_millis([1, 50, 700, 2500][seed as usize % 4]);
+        let random = Mutex::new(crate::fleet::Random(seed));
+        let named = Arc::clone(&waits);
+        let server = Server::new(move |_, _| {
+            let mut random = random.lock().unwrap();
+            let wait = match seed % 3 {
+                0 => 5,
+                1 => 1 + random.draw() % 20,
+                _ => 2,
+            };
+            named.lock().unwrap().push(seconds(wait));
+            let status = match seed % 5 {
+                0 => 503,
+                1 => [429, 503][random.draw() as usize % 2],
+                _ => 429,
+            };
+            let mut fields = match (seed / 2) % 4 {
+                0 => vec![],
+                1 => left(0, wait),
+                2 if random.draw() % 2 == 0 => left(0, wait),
+                2 => vec![],
+                _ => left(random.draw() % 3, wait),
+            };
+            fields.push(("retry-after", wait.to_string()));
+            let fields: Vec<_> = fields.iter().map(|(k, v)| (*k, v.as_str())).collect();
+            (Ok(answer(status, &fields)), late)
+        });
+        let client = ClientLimitLayer::new().layer(server.service());
+        callers(&client, 20);
+        sleep(seconds(200)).await;
+        let asked = server.asked_from(Duration::ZERO);
+        let waits = waits.lock().unwrap();
+        let most = too_many(&asked, &waits, late);
+        report.push((seed, late, asked.len(), most));
+    }
+    for it in report.iter().filter(|it| it.3 > 0) {
+        println!("{it:?}");
+    }
+    assert!(report.iter().all(|it| it.3 == 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_fields_name_later_is_used() {
+    for later in [true, false] {
+        // First it names only waits, one in ten seconds. Then it names a limit that has room.
+        let server = Server::new(move |before, now| match (now.as_secs(), before % 2) {
+            (0..300, 0) => soon(429, &[("retry-after", "10")]),
+            (0..300, _) => soon(200, &[]),
+            _ if later => soon(200, ROOM),
+            _ => soon(200, &[]),
+        });
+        let client = ClientLimitLayer::new().layer(server.service());
+        callers(&client, 20);
+        sleep(seconds(600)).await;
+        let asked = server.asked_from(seconds(540)).len();
+        println!("{later}: {asked}");
+        if later {
+            assert!(asked >= 60 * 4, "{asked} requests in a minute");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_refuses_now_and_then_does_not_make_a_client_slow() {
+    // Each hundredth answer is a gateway's, and says nothing of the limit.
+    let server = Server::new(move |before, _| match before % 100 {
+        99 => soon(429, &[("retry-after", "1")]),
+        _ => soon(200, ROOM),
+    });
+    let client = ClientLimitLayer::new().layer(server.service());
+    callers(&client, 20);
+    sleep(seconds(600)).await;
+    let asked = server.asked_from(seconds(540)).len();
+    println!("{asked}");
+    assert!(asked >= 60 * 4, "{asked} requests in a minute");
+}
+
+#[test]
+fn numbers_of_a_pace_stay_finite() {
+    use tollgate::Tick;
+    use tollgate_client::{Pace, ServerLimit};
+    let mut random = crate::fleet::Random(1);
+    let numbers = [0, 0, 1, 1, 2, 3, 10, 100, 1_000_000, u64::MAX];
+    for seed in 0..3000 {
+        let mut pace = Pace::new(seed);
+        let mut now = Tick::ZERO;
+        for step in 0..200 {
+            let mut pick = || numbers[(random.draw() % 10) as usize];
+            let mut limit = ServerLimit::default();
+            let time = |n: u64| match n {
+                u64::MAX => Duration::MAX,
+                n => Duration::from_millis(n),
+            };
+            let (quota, remaining, window, reset) = (pick(), pick(), pick(), pick());
+            let what = pick();
+            let wait = pick();
+            if what != 0 {
+                limit.remaining = Some(remaining);
+                limit.quota = (quota != 3).then_some(quota);
+                limit.window = (window != 3).then(|| time(window));
+                limit.reset = (reset != 3).then(|| time(reset));
+            }
+            let sent = match random.draw() % 4 {
+                0 => now,
+                1 => now.saturating_sub(Duration::from_secs(random.draw() % 100)),
+                _ => now.max(pace.next_send().min(now.saturating_add(seconds(400)))),
+            };
+            pace.sent(sent, random.draw() % 2 == 0);
+            now = sent
+                .max(now)
+                .saturating_add(Duration::from_millis(random.draw() % 300));
+            let granted = random.draw() % 3 != 0;
+            pace.answered(&limit, sent, now, granted);
+            if !granted {
+                pace.hold(now.saturating_add(time(wait.min(86_400_000))));
+            }
+            let text = format!("{pace:?}")
+                .replace("least: inf", "")
+                .replace("least_before: inf", "");
+            assert!(
+                !text.contains("NaN") && !text.contains("inf"),
+                "{seed}, {step}: {text}\nafter {limit:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_window_whose_reset_is_once_rounded_beyond_it_is_used() {
+    for over in [0, 1] {
+        let counts = Arc::new(Mutex::new([0_u64; 2]));
+        let server = {
+            let counts = Arc::clone(&counts);
+            let state = Mutex::new((0_u64, 0_u64));
+            Server::new(move |_, now| {
+                let mut state = state.lock().unwrap();
+                let number = now.as_secs() / 60;
+                if state.0 != number {
+                    *state = (number, 0);
+                }
+                let reset = 60 - now.as_secs() % 60 + over;
+                let is_granted = state.1 < 100;
+                state.1 += u64::from(is_granted);
+                if number >= 3 {
+                    counts.lock().unwrap()[usize::from(!is_granted)] += 1;
+                }
+                let said = format!("\"a\";r={};t={reset}", 100 - state.1);
+                let wait = reset.to_string();
+                let fields = [
+                    ("ratelimit-policy", r#""a";q=100;w=60"#),
+                    ("ratelimit", &said),
+                    ("retry-after", &wait),
+                ];
+                match is_granted {
+                    true => soon(200, &fields[..2]),
+                    false => soon(429, &fields),
+                }
+            })
+        };
+        for _ in 0..4 {
+            let layer = ClientLimitLayer::new().max_wait(seconds(300));
+            callers(&layer.layer(server.service()), 20);
+        }
+        sleep(seconds(60 * 23)).await;
+        let [granted, refused] = *counts.lock().unwrap();
+        println!("over {over}: {granted} of 2000 granted, {refused} refused");
+        assert!(granted >= 1600 && refused * 20 <= granted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_window_that_has_just_ended_does_not_hold_for_another_one() {
+    // Windows of a minute. The server rounds `reset` and `Retry-After` down.
+    let server = Server::new(|before, now| {
+        let reset = 59 - now.as_secs() % 60;
+        let is_empty = now.as_millis() % 60_000 > 30_000 && now.as_secs() < 60;
+        let (status, remaining) = match is_empty {
+            true => (429, 0),
+            false => (200, 90_u64.saturating_sub(before as u64)),
+        };
+        let state = format!("\"a\";r={remaining};t={reset}");
+        let wait = reset.to_string();
+        let fields = [
+            ("ratelimit-policy", r#""a";q=100;w=60"#),
+            ("ratelimit", &state),
+            ("retry-after", &wait),
+        ];
+        soon(status, if is_empty { &fields } else { &fields[..2] })
+    });
+    let client = ClientLimitLayer::new()
+        .max_attempts(1)
+        .layer(server.service());
+    for _ in 0..10 {
+        client.clone().oneshot(get(API)).await.unwrap();
+    }
+    sleep(Duration::from_millis(59_500).saturating_sub(server.began.elapsed())).await;
+    let refused = client.clone().oneshot(get(API)).await.unwrap();
+    assert_eq!(refused.status(), 429);
+    let begun = Instant::now();
+    let next = client.oneshot(get(API)).await;
+    assert!(
+        next.is_ok() && begun.elapsed() < seconds(10),
+        "{next:?} after {:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_answers_leave_no_window_unused() {
+    for late in [1, 20] {
+        let counts = Arc::new(Mutex::new([0_u64; 2]));
+        let server = {
+            let counts = Arc::clone(&counts);
+            let state = Mutex::new((0_u64, 0_u64));
+            Server::new(move |_, now| {
+                let mut state = state.lock().unwrap();
+                let number = now.as_secs() / 60;
+                if state.0 != number {
+                    // Another client takes most at once.
+                    *state = (number, 60);
+                }
+                let reset = 60 - now.as_secs() % 60;
+                let is_granted = state.1 < 100;
+                state.1 += u64::from(is_granted);
+                if number >= 5 {
+                    counts.lock().unwrap()[usize::from(!is_granted)] += 1;
+                }
+                let said = format!("\"a\";r={};t={reset}", 100 - state.1);
+                let wait = reset.to_string();
+                let fields = [
+                    ("ratelimit-policy", r#""a";q=100;w=60"#),
+                    ("ratelimit", &said),
+                    ("retry-after", &wait),
+                ];
+                match is_granted {
+                    true => (Ok(answer(200, &fields[..2])), seconds(late)),
+                    false => soon(429, &fields),
+                }
+            })
+        };
+        callers(
+            &ClientLimitLayer::new()
+                .max_wait(seconds(300))
+                .layer(server.service()),
+            100,
+        );
+        sleep(seconds(60 * 25)).await;
+        let [granted, refused] = *counts.lock().unwrap();
+        println!("late {late}: {granted} of 800 granted, {refused} refused");
+        assert!(granted >= 640);
+    }
+}
