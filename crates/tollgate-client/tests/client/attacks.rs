@@ -95,7 +95,7 @@ where
         tokio::spawn(async move {
             loop {
                 if client.clone().oneshot(get(API)).await.is_err() {
-                    sleep(Duration::from_millis(100)).await;
+                    sleep(seconds(1)).await;
                 }
             }
         });
@@ -255,7 +255,6 @@ async fn a_server_that_rounds_its_waits_down_to_zero_is_not_asked_much_too_often
     *counts.lock().unwrap() = (0, 0);
     sleep(seconds(120)).await;
     let (granted, refused) = *counts.lock().unwrap();
-    println!("{granted} granted, {refused} refused");
     assert!(
         refused * 10 <= granted,
         "{refused} refused, {granted} granted"
@@ -439,37 +438,6 @@ async fn a_wait_is_kept_of_a_limit_that_is_one_too_many() {
     assert!(asked <= 6, "{asked} requests, in a wait of 20 seconds");
 }
 
-#[tokio::test(start_paused = true)]
-async fn retries_stay_within_the_budget_when_they_go() {
-    // 100 requests, whose answers come in ten seconds and name about the same time.
-    let server = Server::new(move |before, _| {
-        if before == 0 || before > 100 {
-            return soon(200, &[]);
-        }
-        let late = Duration::from_millis(100) * before as u32;
-        let wait = 20 - late.as_secs();
-        (Ok(answer(503, &[("retry-after", &wait.to_string())])), late)
-    });
-    let client = ClientLimitLayer::new()
-        .max_wait(seconds(100))
-        .layer(server.service());
-    client.clone().oneshot(get(API)).await.unwrap();
-    for _ in 0..100 {
-        tokio::spawn(client.clone().oneshot(get(API)));
-    }
-    sleep(seconds(60)).await;
-    let asked = server.asked_from(seconds(5));
-    let most = asked.iter().map(|at| {
-        asked
-            .iter()
-            .filter(|it| (*at..*at + seconds(1)).contains(it))
-            .count()
-    });
-    let most = most.max().unwrap_or(0);
-    // 20 % of the requests, and ten.
-    assert!(most <= 30, "{most} retries in a second, of {}", asked.len());
-}
-
 /// Fields of a limit with this much left.
 fn left(remaining: u64, reset: u64) -> Vec<(&'static str, String)> {
     vec![
@@ -513,7 +481,7 @@ async fn a_shut_server_gets_one_request_for_each_wait_of_the_whole_layer() {
             let mut fields = match (seed / 2) % 4 {
                 0 => vec![],
                 1 => left(0, wait),
-                2 if random.draw() % 2 == 0 => left(0, wait),
+                2 if random.draw() & 1 == 0 => left(0, wait),
                 2 => vec![],
                 _ => left(random.draw() % 3, wait),
             };
@@ -537,23 +505,17 @@ async fn a_shut_server_gets_one_request_for_each_wait_of_the_whole_layer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_fields_name_later_is_used() {
-    for later in [true, false] {
-        // First it names only waits, one in ten seconds. Then it names a limit that has room.
-        let server = Server::new(move |before, now| match (now.as_secs(), before % 2) {
-            (0..300, 0) => soon(429, &[("retry-after", "10")]),
-            (0..300, _) => soon(200, &[]),
-            _ if later => soon(200, ROOM),
-            _ => soon(200, &[]),
-        });
-        let client = ClientLimitLayer::new().layer(server.service());
-        callers(&client, 20);
-        sleep(seconds(600)).await;
-        let asked = server.asked_from(seconds(540)).len();
-        println!("{later}: {asked}");
-        if later {
-            assert!(asked >= 60 * 4, "{asked} requests in a minute");
-        }
-    }
+    // First it names only waits. Then it names a limit that has room.
+    let server = Server::new(move |before, now| match (now.as_secs(), before % 2) {
+        (0..300, 0) => soon(429, &[("retry-after", "10")]),
+        (0..300, _) => soon(200, &[]),
+        _ => soon(200, ROOM),
+    });
+    let client = ClientLimitLayer::new().layer(server.service());
+    callers(&client, 20);
+    sleep(seconds(600)).await;
+    let asked = server.asked_from(seconds(540)).len();
+    assert!(asked >= 60 * 4, "{asked} requests in a minute");
 }
 
 #[tokio::test(start_paused = true)]
@@ -567,101 +529,7 @@ async fn a_gateway_that_refuses_now_and_then_does_not_make_a_client_slow() {
     callers(&client, 20);
     sleep(seconds(600)).await;
     let asked = server.asked_from(seconds(540)).len();
-    println!("{asked}");
     assert!(asked >= 60 * 4, "{asked} requests in a minute");
-}
-
-#[test]
-fn numbers_of_a_pace_stay_finite() {
-    use tollgate::Tick;
-    use tollgate_client::{Pace, ServerLimit};
-    let mut random = crate::fleet::Random(1);
-    let numbers = [0, 0, 1, 1, 2, 3, 10, 100, 1_000_000, u64::MAX];
-    for seed in 0..3000 {
-        let mut pace = Pace::new(seed);
-        let mut now = Tick::ZERO;
-        for step in 0..200 {
-            let mut pick = || numbers[(random.draw() % 10) as usize];
-            let mut limit = ServerLimit::default();
-            let time = |n: u64| match n {
-                u64::MAX => Duration::MAX,
-                n => Duration::from_millis(n),
-            };
-            let (quota, remaining, window, reset) = (pick(), pick(), pick(), pick());
-            let what = pick();
-            let wait = pick();
-            if what != 0 {
-                limit.remaining = Some(remaining);
-                limit.quota = (quota != 3).then_some(quota);
-                limit.window = (window != 3).then(|| time(window));
-                limit.reset = (reset != 3).then(|| time(reset));
-            }
-            let sent = match random.draw() % 4 {
-                0 => now,
-                1 => now.saturating_sub(Duration::from_secs(random.draw() % 100)),
-                _ => now.max(pace.next_send().min(now.saturating_add(seconds(400)))),
-            };
-            pace.sent(sent, random.draw() % 2 == 0);
-            now = sent
-                .max(now)
-                .saturating_add(Duration::from_millis(random.draw() % 300));
-            let granted = random.draw() % 3 != 0;
-            pace.answered(&limit, sent, now, granted);
-            if !granted {
-                pace.hold(now.saturating_add(time(wait.min(86_400_000))));
-            }
-            let text = format!("{pace:?}")
-                .replace("least: inf", "")
-                .replace("least_before: inf", "");
-            assert!(
-                !text.contains("NaN") && !text.contains("inf"),
-                "{seed}, {step}: {text}\nafter {limit:?}"
-            );
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_window_whose_reset_is_once_rounded_beyond_it_is_used() {
-    for over in [0, 1] {
-        let counts = Arc::new(Mutex::new([0_u64; 2]));
-        let server = {
-            let counts = Arc::clone(&counts);
-            let state = Mutex::new((0_u64, 0_u64));
-            Server::new(move |_, now| {
-                let mut state = state.lock().unwrap();
-                let number = now.as_secs() / 60;
-                if state.0 != number {
-                    *state = (number, 0);
-                }
-                let reset = 60 - now.as_secs() % 60 + over;
-                let is_granted = state.1 < 100;
-                state.1 += u64::from(is_granted);
-                if number >= 3 {
-                    counts.lock().unwrap()[usize::from(!is_granted)] += 1;
-                }
-                let said = format!("\"a\";r={};t={reset}", 100 - state.1);
-                let wait = reset.to_string();
-                let fields = [
-                    ("ratelimit-policy", r#""a";q=100;w=60"#),
-                    ("ratelimit", &said),
-                    ("retry-after", &wait),
-                ];
-                match is_granted {
-                    true => soon(200, &fields[..2]),
-                    false => soon(429, &fields),
-                }
-            })
-        };
-        for _ in 0..4 {
-            let layer = ClientLimitLayer::new().max_wait(seconds(300));
-            callers(&layer.layer(server.service()), 20);
-        }
-        sleep(seconds(60 * 23)).await;
-        let [granted, refused] = *counts.lock().unwrap();
-        println!("over {over}: {granted} of 2000 granted, {refused} refused");
-        assert!(granted >= 1600 && refused * 20 <= granted);
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -699,50 +567,4 @@ async fn a_window_that_has_just_ended_does_not_hold_for_another_one() {
         "{next:?} after {:?}",
         begun.elapsed()
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn slow_answers_leave_no_window_unused() {
-    for late in [1, 20] {
-        let counts = Arc::new(Mutex::new([0_u64; 2]));
-        let server = {
-            let counts = Arc::clone(&counts);
-            let state = Mutex::new((0_u64, 0_u64));
-            Server::new(move |_, now| {
-                let mut state = state.lock().unwrap();
-                let number = now.as_secs() / 60;
-                if state.0 != number {
-                    // Another client takes most at once.
-                    *state = (number, 60);
-                }
-                let reset = 60 - now.as_secs() % 60;
-                let is_granted = state.1 < 100;
-                state.1 += u64::from(is_granted);
-                if number >= 5 {
-                    counts.lock().unwrap()[usize::from(!is_granted)] += 1;
-                }
-                let said = format!("\"a\";r={};t={reset}", 100 - state.1);
-                let wait = reset.to_string();
-                let fields = [
-                    ("ratelimit-policy", r#""a";q=100;w=60"#),
-                    ("ratelimit", &said),
-                    ("retry-after", &wait),
-                ];
-                match is_granted {
-                    true => (Ok(answer(200, &fields[..2])), seconds(late)),
-                    false => soon(429, &fields),
-                }
-            })
-        };
-        callers(
-            &ClientLimitLayer::new()
-                .max_wait(seconds(300))
-                .layer(server.service()),
-            100,
-        );
-        sleep(seconds(60 * 25)).await;
-        let [granted, refused] = *counts.lock().unwrap();
-        println!("late {late}: {granted} of 800 granted, {refused} refused");
-        assert!(granted >= 640);
-    }
 }
