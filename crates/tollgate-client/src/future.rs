@@ -50,7 +50,7 @@ pin_project! {
         // Waits until the request may go. The service is ready.
         Turn { #[pin] turn: Turn },
         // Waits for the answer to a request that went at this tick.
-        Call { #[pin] call: F, sent: Tick },
+        Call { #[pin] call: F, flight: Flight },
         // Waits before the request is sent again.
         Backoff { #[pin] sleep: Sleep },
         // Waits until the service is ready again.
@@ -80,6 +80,31 @@ impl<S: Service<Request>, Request: ClientRequest, C> ClientFuture<S, Request, C>
     }
 }
 
+/// A request that has no answer yet. If it is dropped, none comes.
+struct Flight {
+    shared: Arc<Shared>,
+    key: GroupKey,
+    /// When it went.
+    sent: Tick,
+    is_over: bool,
+}
+
+impl Flight {
+    /// Its answer or an error has come. Returns when it went.
+    fn ends(&mut self) -> Tick {
+        self.is_over = true;
+        self.sent
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.memory.failed(self.key, self.sent);
+        }
+    }
+}
+
 /// What happens after an attempt.
 enum Next<T> {
     End(T),
@@ -103,22 +128,21 @@ where
         let has_copy = this.request.is_some();
         let (retry, wait, held) = match &result {
             Ok(answer) => {
-                let verdict = Verdict::of(answer, attempt);
+                let verdict = Verdict::of(answer);
                 let now = shared.settings.clock.now();
                 let answered = Answered {
                     sent,
                     now,
                     said: &verdict.said,
                     is_refused: verdict.is_refused,
+                    is_unavailable: verdict.is_unavailable,
                     hold: verdict.hold,
                 };
                 let next = shared.memory.answered(*this.key, &answered);
-                let held = verdict
-                    .hold
-                    .map_or(Duration::ZERO, |hold| hold.max(next.saturating_since(now)));
-                let wait = match verdict.hold {
-                    Some(_) => Duration::ZERO, // The group is held.
-                    None => backoff(attempt),
+                let is_held = verdict.is_refused || verdict.hold.is_some();
+                let (wait, held) = match is_held {
+                    true => (Duration::ZERO, next.saturating_since(now)),
+                    false => (backoff(attempt), Duration::ZERO),
                 };
                 let retry = match (verdict.retry, *this.url, answer.url()) {
                     // After a redirect, the first server may have done what was asked.
@@ -130,7 +154,7 @@ where
                 (retry, wait, held)
             }
             Err(_) => {
-                shared.memory.failed(*this.key);
+                shared.memory.failed(*this.key, sent);
                 (Retry::IfRepeatable, backoff(attempt), Duration::ZERO)
             }
         };
@@ -184,12 +208,18 @@ where
                     if *this.attempts < this.shared.settings.max_attempts {
                         *this.request = this.copier.copy(&request);
                     }
-                    let (call, sent) =
-                        (this.service.call(request), this.shared.settings.clock.now());
-                    this.stage.set(Stage::Call { call, sent });
+                    let call = this.service.call(request);
+                    let flight = Flight {
+                        shared: Arc::clone(this.shared),
+                        key: *this.key,
+                        sent: this.shared.settings.clock.now(),
+                        is_over: false,
+                    };
+                    this.stage.set(Stage::Call { call, flight });
                 }
-                StageProjection::Call { call, sent } => {
-                    let (result, sent) = (ready!(call.poll(context)), *sent);
+                StageProjection::Call { call, flight } => {
+                    let result = ready!(call.poll(context));
+                    let sent = flight.ends();
                     match self.as_mut().judge(result, sent) {
                         Next::End(result) => {
                             self.project().stage.set(Stage::Ended);

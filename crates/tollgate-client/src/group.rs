@@ -27,6 +27,10 @@ pub(super) struct Group {
     pub(super) limits: Vec<Link>,
     /// The pace by answers that name no limit, and the waits that they name.
     pub(super) pace: Pace,
+    /// How many requests in a row were granted whose answers named a limit.
+    pub(super) named: u32,
+    /// How many answers in a row refused a request and named no wait.
+    pub(super) row: u32,
     /// How many requests went since the last answer, while no answer has said anything.
     opening: Option<u32>,
     last_sent: Tick,
@@ -49,6 +53,8 @@ impl Group {
             first: None,
             limits: Vec::new(),
             pace,
+            named: 0,
+            row: 0,
             opening: Some(0),
             last_sent: Tick::ZERO,
             last_answer: now,

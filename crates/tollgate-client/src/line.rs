@@ -16,6 +16,8 @@ pub(super) type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 pub(super) enum Stop {
     /// Its server's limits, until then.
     Pace(Tick),
+    /// The answer to another one that tries, or until then.
+    Answer(Tick),
     /// A permit of the client's own quota, which comes then.
     Permit(Tick),
     /// Its turn to take a permit.

@@ -12,10 +12,14 @@ use super::group::{Group, Link};
 use super::line::{Stop, line};
 use super::message::RequestHead;
 use super::pace::Pace;
+use super::retry::backoff;
 use super::server_limits::{ServerLimit, ServerLimits};
 
 /// Origins are spread over so many locks.
 const SHARDS: usize = 16;
+
+/// After so many granted requests in a row whose answers named a limit, only limits count.
+const ALL_NAMED: u32 = 3;
 
 /// A group has at most so many limits.
 const MOST_LIMITS: usize = 64;
@@ -58,7 +62,9 @@ pub(super) struct Answered<'a> {
     pub(super) said: &'a ServerLimits,
     /// The status is 429.
     pub(super) is_refused: bool,
-    /// The group sends nothing for this time.
+    /// The status is 503.
+    pub(super) is_unavailable: bool,
+    /// The wait that the server names.
     pub(super) hold: Option<Duration>,
 }
 
@@ -133,7 +139,10 @@ impl Memory {
         let next = next_send(group, limits, max_hold);
         if next > now {
             group.first = Some(waker.clone());
-            return Err(Stop::Pace(next));
+            return Err(match is_tried(group, limits, Pace::is_tried) {
+                true => Stop::Answer(next),
+                false => Stop::Pace(next),
+            });
         }
         permit()?;
         group.first = None;
@@ -155,6 +164,15 @@ impl Memory {
         };
         group.opens();
         group.last_answer = answer.now;
+        let has_tried = is_tried(group, limits, |pace| pace.is_tried_by(answer.sent));
+        let names_no_wait = answer.is_refused || (answer.is_unavailable && has_tried);
+        let hold = answer.hold.or_else(|| {
+            names_no_wait.then(|| {
+                group.row = group.row.saturating_add(1);
+                backoff(group.row)
+            })
+        });
+        let mut is_limit_held = false;
         let mut named = Vec::with_capacity(answer.said.limits.len());
         for said in answer.said.limits.iter().take(MOST_LIMITS) {
             let id = self.limit_id(key, said);
@@ -180,8 +198,9 @@ impl Memory {
             // Of several limits, those that have permits left did not refuse the request.
             let granted = !answer.is_refused || !may_have_refused(said, answer.said);
             limit.pace.answered(said, answer.sent, answer.now, granted);
-            if let (false, Some(hold)) = (granted, answer.hold) {
+            if let (false, Some(hold)) = (granted, hold) {
                 limit.pace.hold(answer.now.saturating_add(hold));
+                is_limit_held = true;
             }
         }
         if !named.is_empty() {
@@ -190,44 +209,73 @@ impl Memory {
             }
         }
         let unnamed = ServerLimit::default();
-        let until = |hold| answer.now.saturating_add(hold);
-        match answer.hold {
+        let (sent, now) = (answer.sent, answer.now);
+        match hold {
             // Each limit that may have refused the request is held.
-            Some(_) if answer.is_refused && !named.is_empty() => {}
+            Some(_) if is_limit_held => group.pace.granted(sent),
             Some(hold) => {
                 if answer.is_refused {
-                    group
-                        .pace
-                        .answered(&unnamed, answer.sent, answer.now, false);
+                    group.named = 0;
+                    group.pace.answered(&unnamed, sent, now, false);
                 }
-                group.pace.hold_from(until(hold), answer.now);
+                group.pace.hold_from(now.saturating_add(hold), now);
             }
             None => {
-                group.pace.answered(&unnamed, answer.sent, answer.now, true);
-                for link in &group.limits {
-                    if let Some(limit) = limits.get_mut(&link.limit) {
-                        limit.pace.granted(answer.sent);
-                    }
+                group.row = 0;
+                group.pace.answered(&unnamed, sent, now, true);
+                group.named = match named.is_empty() {
+                    true => 0,
+                    false => group.named.saturating_add(1),
+                };
+                if group.named == ALL_NAMED {
+                    // Its limits tell more than a rate that was found by trying.
+                    group.pace.forgets_rate();
                 }
             }
         }
-        let (first, next) = (group.first.take(), next_send(group, limits, Duration::MAX));
-        drop(guard);
-        if let Some(first) = first {
-            first.wake();
+        if !answer.is_refused {
+            for link in &group.limits {
+                if let Some(limit) = limits.get_mut(&link.limit) {
+                    limit.pace.granted(sent);
+                }
+            }
         }
+        // Other groups may wait for what this answer says of a limit that they share.
+        let is_shared = |link: &Link| limits.get(&link.limit).is_some_and(|it| it.groups > 1);
+        let shared: Vec<_> = group.limits.iter().copied().filter(is_shared).collect();
+        let (first, next) = (group.first.take(), next_send(group, limits, Duration::MAX));
+        let others = groups.values_mut().filter(|group| {
+            let links = &group.limits;
+            has_tried
+                && links
+                    .iter()
+                    .any(|link| shared.iter().any(|it| it.limit == link.limit))
+        });
+        let wakers: Vec<_> = first
+            .into_iter()
+            .chain(others.filter_map(|it| it.first.take()))
+            .collect();
+        drop(guard);
+        wakers.into_iter().for_each(Waker::wake);
         next
     }
 
-    /// Notes that a request failed without an answer.
-    pub(super) fn failed(&self, key: GroupKey) {
-        let mut shard = self.shard(key);
-        let Some(group) = shard.groups.get_mut(&key.group) else {
+    /// Notes that a request that went at `sent` gets no answer: it failed, or was dropped.
+    pub(super) fn failed(&self, key: GroupKey, sent: Tick) {
+        let mut guard = self.shard(key);
+        let Shard { groups, limits } = &mut *guard;
+        let Some(group) = groups.get_mut(&key.group) else {
             return;
         };
         group.opens();
+        group.pace.failed(sent);
+        for link in &group.limits {
+            if let Some(limit) = limits.get_mut(&link.limit) {
+                limit.pace.failed(sent);
+            }
+        }
         let first = group.first.take();
-        drop(shard);
+        drop(guard);
         if let Some(first) = first {
             first.wake();
         }
@@ -284,6 +332,13 @@ impl Shard {
         }
         true
     }
+}
+
+/// Returns whether this is so of the group's pace, or of that of one of its limits.
+fn is_tried(group: &Group, limits: &HashMap<u64, Limit>, test: impl Fn(&Pace) -> bool) -> bool {
+    let links = group.limits.iter();
+    let mut paces = links.filter_map(|link| limits.get(&link.limit));
+    test(&group.pace) || paces.any(|limit| test(&limit.pace))
 }
 
 /// Returns when a group's next request may go.

@@ -20,7 +20,9 @@ pub(super) struct Verdict {
     pub(super) said: ServerLimits,
     /// The status is 429.
     pub(super) is_refused: bool,
-    /// The group sends nothing for this time.
+    /// The status is 503.
+    pub(super) is_unavailable: bool,
+    /// The wait that the server names. None is named by `Retry-After: 0`.
     pub(super) hold: Option<Duration>,
     /// Whether the request may be sent again.
     pub(super) retry: Retry,
@@ -38,20 +40,18 @@ pub(super) enum Retry {
 }
 
 impl Verdict {
-    /// Reads an answer to the attempt of this number, from 1.
-    pub(super) fn of(answer: &impl ClientResponse, attempt: u32) -> Self {
+    /// Reads an answer.
+    pub(super) fn of(answer: &impl ClientResponse) -> Self {
         let said = ServerLimits::read(answer.headers(), SystemTime::now());
         let status = answer.status();
         let is_refused = status == StatusCode::TOO_MANY_REQUESTS;
         let is_unavailable = status == StatusCode::SERVICE_UNAVAILABLE;
         let hold = match (is_refused, is_unavailable) {
-            (true, _) => {
-                let wait = said.retry_after.or_else(|| reset_of_empty(&said));
-                Some(wait.unwrap_or_else(|| backoff(attempt)))
-            }
+            (true, _) => said.retry_after.or_else(|| reset_of_empty(&said)),
             (_, true) => said.retry_after,
             _ => None,
         };
+        let hold = hold.filter(|wait| !wait.is_zero());
         let retry = match (is_refused, is_unavailable) {
             (true, _) => Retry::Yes,
             // It may have begun with the request.
@@ -61,6 +61,7 @@ impl Verdict {
         Self {
             said,
             is_refused,
+            is_unavailable,
             hold,
             retry,
         }

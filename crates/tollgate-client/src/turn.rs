@@ -180,6 +180,13 @@ impl Future for Turn {
                             *this.waited = true;
                             Some(until)
                         }
+                        (Err(Stop::Answer(until)), _) => {
+                            *this.stage = Stage::First(guard, None);
+                            *this.waited = true;
+                            // The answer may come long before.
+                            let latest = began.saturating_add(shared.settings.max_wait);
+                            (until < latest).then_some(until)
+                        }
                         (Err(Stop::Permit(until)), _) => {
                             *this.stage = Stage::First(guard, permit);
                             *this.waited = false;

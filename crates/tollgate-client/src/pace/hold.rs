@@ -10,18 +10,20 @@ use tollgate::Tick;
 pub(super) struct Hold {
     /// No request may go before this tick.
     until: Tick,
-    /// When that was said. If a request tries, when it went.
-    since: Tick,
-    /// Whether a request has tried and has no answer yet.
-    is_tried: bool,
+    /// When that was said, and how long the wait is. It is zero if there is no hold.
+    said: Tick,
+    wait: Duration,
+    /// When a request went that tries, until its answer comes.
+    tried: Option<Tick>,
 }
 
 impl Hold {
     pub(super) const fn new() -> Self {
         Self {
             until: Tick::ZERO,
-            since: Tick::ZERO,
-            is_tried: false,
+            said: Tick::ZERO,
+            wait: Duration::ZERO,
+            tried: None,
         }
     }
 
@@ -29,37 +31,53 @@ impl Hold {
         self.until
     }
 
+    /// Returns whether a request has tried and has no answer yet.
+    pub(super) const fn is_tried(&self) -> bool {
+        self.tried.is_some()
+    }
+
     /// Lets no request go before `until`. Returns whether that changes anything: it does not if an
     /// earlier answer named a later tick.
     pub(super) fn begin(&mut self, until: Tick, now: Tick) -> bool {
-        let counts = self.is_tried || until > self.until;
+        let counts = self.is_tried() || until > self.until;
         if counts {
-            (self.until, self.since, self.is_tried) = (until, now, false);
+            *self = Self {
+                until,
+                said: now,
+                wait: until.saturating_since(now),
+                tried: None,
+            };
         }
         counts
     }
 
-    /// A request goes. If it is the first after a hold, the others wait for its answer, or for as
-    /// long again.
+    /// A request goes. If it is the first one after a hold, the others wait for its answer, or for
+    /// as long again.
     pub(super) fn sent(&mut self, now: Tick) {
-        let wait = self.until.saturating_since(self.since);
-        if wait > Duration::ZERO {
-            let until = self.until.max(now.saturating_add(wait));
-            (self.until, self.since, self.is_tried) = (until, now, true);
+        if self.wait > Duration::ZERO {
+            self.until = self.until.max(now.saturating_add(self.wait));
+            self.tried = Some(now);
         }
     }
 
-    /// The server did not refuse a request that went at `sent`. If the request went after the hold
+    /// The server did not refuse a request that went at `sent`. If the request went after the wait
     /// was named, the hold is over.
     pub(super) fn granted(&mut self, sent: Tick) {
-        if sent > self.since || self.is_tried_by(sent) {
+        if sent > self.said {
             *self = Self::new();
         }
     }
 
-    /// Returns whether the request that went at `sent` is the one that tries. No other one goes
-    /// before its answer, and it may have gone a little after it was let go.
+    /// Returns whether a request that went at `sent` is one that tries. No other one goes before
+    /// its answer.
     pub(super) fn is_tried_by(&self, sent: Tick) -> bool {
-        self.is_tried && sent >= self.since
+        self.is_tried() && sent > self.said
+    }
+
+    /// A request that went at `sent` gets no answer. If it tried, the next one tries.
+    pub(super) fn failed(&mut self, sent: Tick) {
+        if let Some(tried) = self.tried.filter(|_| sent > self.said) {
+            (self.until, self.tried) = (tried, None);
+        }
     }
 }

@@ -204,7 +204,7 @@ impl Pace {
         self.hold.sent(now);
         self.now = now;
         let now = seconds(now);
-        self.tried.sent(now);
+        self.tried.sent(now, waited);
         let is_late = !waited || now - next > self.spacing().max(LATE);
         // It may go sooner than planned, if the plan is to wait for very long.
         self.last = if is_late { now } else { next.min(now) };
@@ -263,7 +263,7 @@ impl Pace {
             // Twice in a row: in a short window, a client is now and then the first one.
             let was_full = before.is_some_and(|it| it.remaining >= window.quota - 1.0);
             if was_full && self.waited && granted && self.judge.kind() != Kind::Fixed {
-                self.share.has_room(&window);
+                self.share.has_room(&window, sent, received);
             }
         }
         let is_late = before.is_some_and(|it| sent <= it.sent);
@@ -282,7 +282,9 @@ impl Pace {
         }
         if said.remaining < 1.0 && self.judge.kind() == Kind::Fixed {
             if let Some(end) = self.ends.next_after(received, window.seconds) {
-                self.hold(tick(end));
+                // The server's own word counts, which it rounds to a second.
+                let said = said.reset.map_or(end, |reset| received + reset + 1.0);
+                self.hold(tick(end.min(said)));
             }
         }
     }
@@ -308,6 +310,26 @@ impl Pace {
     pub(super) fn hold_from(&mut self, until: Tick, now: Tick) {
         self.now = now;
         self.hold(until);
+    }
+
+    /// Lets all requests go again that only a rate found by trying delays.
+    pub(super) fn forgets_rate(&mut self) {
+        self.tried = Tried::new();
+    }
+
+    /// Returns whether a request has tried after a hold and has no answer yet.
+    pub(super) const fn is_tried(&self) -> bool {
+        self.hold.is_tried()
+    }
+
+    /// Returns whether a request that went at `sent` tries after a hold.
+    pub(super) fn is_tried_by(&self, sent: Tick) -> bool {
+        self.hold.is_tried_by(sent)
+    }
+
+    /// A request that went at this time gets no answer.
+    pub(super) fn failed(&mut self, sent: Tick) {
+        self.hold.failed(sent);
     }
 
     /// A request that went at this time was granted. If it went in spite of a hold, the server has

@@ -46,6 +46,8 @@ pub(super) struct Share {
     own: f64,
     /// When the last refusal came that lowered the share.
     lowered: f64,
+    /// When the share was last raised because there was room.
+    raised: f64,
 }
 
 impl Share {
@@ -56,6 +58,7 @@ impl Share {
             time: 0.0,
             own: 0.0,
             lowered: 0.0,
+            raised: 0.0,
         }
     }
 
@@ -120,8 +123,11 @@ impl Share {
     }
 
     /// No other client took anything lately.
-    pub(super) fn has_room(&mut self, window: &Window) {
-        if window.quota >= FEW {
+    /// The request went at `sent`. If that was before the share was last raised, others may not have
+    /// seen it yet.
+    pub(super) fn has_room(&mut self, window: &Window, sent: f64, received: f64) {
+        if window.quota >= FEW && sent >= self.raised {
+            self.raised = received;
             let more = (self.logarithm + 2_f64.ln()).max(LEAST_WITH_ROOM);
             self.logarithm = self.logarithm.max(more.min(0.0));
         }

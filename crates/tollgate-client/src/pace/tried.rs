@@ -45,6 +45,9 @@ const LEAST_OF_MEAN: f64 = 0.5;
 const LONG: f64 = 64.0;
 const LONGEST: f64 = 600.0;
 
+/// Of a time without requests, at most so many seconds count.
+const IDLE: f64 = 1.0;
+
 /// The bounds of the rate, in requests a second.
 const LEAST_RATE: f64 = 1e-6;
 const MOST_RATE: f64 = 1e6;
@@ -53,10 +56,12 @@ const MOST_RATE: f64 = 1e6;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tried {
     rate: Option<f64>,
-    /// The grants since the last refusal, and when that was. Before the first one, since the first
-    /// request.
+    /// The grants since the last refusal, and the time in which requests went or waited.
     granted: f64,
-    since: Option<f64>,
+    busy: f64,
+    last_sent: Option<f64>,
+    /// When the last refusal came.
+    refused: f64,
     /// Whether a refusal has told the rate.
     is_known: bool,
     /// How many refusals in a row had few grants before them.
@@ -73,7 +78,9 @@ impl Tried {
         Self {
             rate: None,
             granted: 0.0,
-            since: None,
+            busy: 0.0,
+            last_sent: None,
+            refused: 0.0,
             is_known: false,
             short_rows: SHORT_ROWS,
             wait: None,
@@ -92,9 +99,11 @@ impl Tried {
         self.spacing().filter(|_| self.is_known)
     }
 
-    /// A request goes.
-    pub(super) fn sent(&mut self, now: f64) {
-        self.since = self.since.or(Some(now));
+    /// A request goes. If it did not wait for its turn, there may have been none for long.
+    pub(super) fn sent(&mut self, now: f64, waited: bool) {
+        let gap = (now - self.last_sent.unwrap_or(now)).max(0.0);
+        self.busy += if waited { gap } else { gap.min(IDLE) };
+        self.last_sent = Some(now);
     }
 
     /// A request was not refused. `waited` says whether requests wait for their turn.
@@ -118,13 +127,15 @@ impl Tried {
 
     /// A request that went at `sent` was refused.
     pub(super) fn refused(&mut self, sent: f64, now: f64) {
-        let since = self.since.replace(now).unwrap_or(sent);
+        let time = std::mem::take(&mut self.busy) + (now - self.last_sent.unwrap_or(now));
+        let time = time.max(1.0 / MOST_RATE);
+        let since = std::mem::replace(&mut self.refused, now);
         let granted = std::mem::take(&mut self.granted);
         // If it went before the last refusal came, or if that one was the last answer, it says
         // nothing new. The server may be shut.
         let says_more = sent >= since && granted > 0.0;
         let Some(rate) = self.rate.filter(|_| says_more) else {
-            let first = granted.max(1.0) / (now - since).max(1.0 / MOST_RATE);
+            let first = granted.max(1.0) / time;
             self.rate = self.rate.or(Some(first.max(LEAST_RATE)));
             return;
         };
@@ -134,7 +145,7 @@ impl Tried {
             self.short_rows = 0;
         }
         let lower = if granted >= ENOUGH {
-            let most = MOST_OF_GRANTED * granted / (now - since).max(1.0 / MOST_RATE);
+            let most = MOST_OF_GRANTED * granted / time;
             most.min(rate * (-REFUSED).exp())
         } else if self.short_rows > SHORT_ROWS {
             rate * (-REFUSED_OFTEN).exp()

@@ -2,6 +2,7 @@
 
 mod absurd;
 mod alone;
+mod attacks;
 mod budget;
 #[path = "../../../tollgate-tower/tests/support/clock.rs"]
 #[allow(dead_code)] // Other tests use the rest.
