@@ -29,12 +29,11 @@ use crate::settings::{Place, Settings};
 pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     /// What a request holds while it is served.
     type Grant: Grant + Send + 'static;
-    /// The future of a decision that can't be made at once.
-    type Pending: Future + Send + 'static;
-
-    /// What was decided with the key alone, unless the request is served at once.
+    /// What was decided, before it is known what to do with the request.
     #[doc(hidden)]
     type Outcome;
+    /// The future of an outcome that can't be known at once.
+    type Pending: Future<Output = Self::Outcome> + Send + 'static;
 
     /// Returns whether requests need only their key: see [`first`](Self::first).
     #[doc(hidden)]
@@ -51,42 +50,26 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
         First::Undecided
     }
 
-    /// Goes on with what was decided with the key alone.
-    #[doc(hidden)]
-    fn go_on<B>(
-        &self,
-        outcome: Self::Outcome,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Option<Duration>,
-    ) -> Admit<Self> {
-        let _ = outcome;
-        self.admit(request, settings, patience)
-    }
-
-    /// Decides at once. If the request may wait for at most `patience`, this returns
-    /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.
+    /// Decides. If the request may wait for at most `patience`, this returns [`Admit::MustWait`] or
+    /// [`Admit::Retry`] where it would refuse the request. `has_place` says whether the request has
+    /// a place among those that wait.
     #[doc(hidden)]
     fn admit<B>(
         &self,
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self>;
 
-    /// Decides about a request that has a place among those that wait.
+    /// Turns an outcome into what the layer does: that of [`first`](Self::first), or what was
+    /// awaited.
     #[doc(hidden)]
-    fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
-    -> Admit<Self>;
-
-    /// Decides by what was awaited: `None` if the time was over first. `has_place` says whether
-    /// the request has a place among those that wait.
-    #[doc(hidden)]
-    fn conclude<B>(
+    fn go_on<B>(
         &self,
+        outcome: Self::Outcome,
         request: &Request<B>,
         settings: &Settings,
-        outcome: Option<<Self::Pending as Future>::Output>,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self>;
@@ -122,8 +105,8 @@ pub enum Admit<A: Admission> {
     /// It is to be decided again after this time. It comes with its place among those that wait,
     /// if it had none before.
     Retry(Duration, Option<Place>),
-    /// This is awaited first, for at most this time.
-    Pending(A::Pending, Option<Duration>),
+    /// This is awaited first.
+    Pending(A::Pending),
     /// It is refused.
     Refused(Box<Response<Bytes>>),
 }

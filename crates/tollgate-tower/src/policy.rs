@@ -1,6 +1,5 @@
 //! Limits from a policy.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -89,36 +88,6 @@ impl<C: PolicyClock> ByPolicy<C> {
         }
     }
 
-    fn decide<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Option<Duration>,
-        has_place: bool,
-    ) -> Admit<Self> {
-        let facts = self.facts(request, settings);
-        // If there is no place to wait, the denial counts towards a ban.
-        let patience = patience.filter(|_| has_place || settings.has_place());
-        let elsewhere = || match patience {
-            Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
-            None => Deciding::new(self.policy.decide_async(&facts)),
-        };
-        if self.policy.is_asynchronous() {
-            return Admit::Pending(elsewhere(), None);
-        }
-        // A denial that the request waits for does not count towards a ban.
-        let decision = match patience {
-            Some(patience) => self.policy.decide_patiently(&facts, patience),
-            None => self.policy.decide(&facts),
-        };
-        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
-            // The policy was reloaded between the two calls.
-            return Admit::Pending(elsewhere(), None);
-        }
-        let decided = Decided::Here(decision);
-        self.decided(decided, request, settings, patience, has_place)
-    }
-
     /// Turns a decision into what the layer does.
     fn decided<B>(
         &self,
@@ -167,7 +136,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                     }
                     // Another request took the last place. A store is not asked twice.
                     if let Decided::Here(_) = decided {
-                        return self.decide(request, settings, None, has_place);
+                        return self.admit(request, settings, None, has_place);
                     }
                 }
                 _ => {}
@@ -283,42 +252,49 @@ impl<C: Clock> Sealed for ByPolicy<C> {}
 
 impl<C: PolicyClock> Admission for ByPolicy<C> {
     type Grant = PolicyGrant<C>;
+    type Outcome = Decision<Arc<Policy<C>>, C>;
     type Pending = Deciding<C>;
-    type Outcome = Infallible;
 
     fn admit<B>(
         &self,
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
-        self.decide(request, settings, patience, false)
+        let facts = self.facts(request, settings);
+        // If there is no place to wait, the denial counts towards a ban.
+        let patience = patience.filter(|_| has_place || settings.has_place());
+        let elsewhere = || match patience {
+            Some(patience) => Deciding::new(self.policy.decide_async_patiently(&facts, patience)),
+            None => Deciding::new(self.policy.decide_async(&facts)),
+        };
+        if self.policy.is_asynchronous() {
+            return Admit::Pending(elsewhere());
+        }
+        // A denial that the request waits for does not count towards a ban.
+        let decision = match patience {
+            Some(patience) => self.policy.decide_patiently(&facts, patience),
+            None => self.policy.decide(&facts),
+        };
+        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
+            // The policy was reloaded between the two calls.
+            return Admit::Pending(elsewhere());
+        }
+        let decided = Decided::Here(decision);
+        self.decided(decided, request, settings, patience, has_place)
     }
 
-    fn wait<B>(
+    fn go_on<B>(
         &self,
+        outcome: Decision<Arc<Policy<C>>, C>,
         request: &Request<B>,
         settings: &Settings,
-        patience: Duration,
-    ) -> Admit<Self> {
-        self.decide(request, settings, Some(patience), true)
-    }
-
-    fn conclude<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        outcome: Option<Decision<Arc<Policy<C>>, C>>,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        match outcome {
-            Some(decision) => {
-                let decided = Decided::Elsewhere(decision);
-                self.decided(decided, request, settings, patience, has_place)
-            }
-            None => self.decide(request, settings, None, has_place),
-        }
+        let decided = Decided::Elsewhere(outcome);
+        self.decided(decided, request, settings, patience, has_place)
     }
 }
 

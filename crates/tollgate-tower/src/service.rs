@@ -127,14 +127,16 @@ impl<S, A: Admission, M> RateLimit<S, A, M> {
         let mut place = None;
         let mut decided = match first {
             First::Free => Admit::Free,
-            First::Decided(outcome) => admission.go_on(outcome, &request, settings, patience),
-            First::Undecided => admission.admit(&request, settings, patience),
+            First::Decided(outcome) => {
+                admission.go_on(outcome, &request, settings, patience, false)
+            }
+            First::Undecided => admission.admit(&request, settings, patience, false),
         };
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {
                 Some(_) => report::waited(&settings.name),
-                None => decided = admission.admit(&request, settings, None),
+                None => decided = admission.admit(&request, settings, None, false),
             }
         }
         match decided {
