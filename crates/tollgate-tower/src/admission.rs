@@ -26,24 +26,27 @@ use crate::settings::{Place, Settings};
 /// }
 /// # limit().unwrap();
 /// ```
-pub trait Admission: Sealed + Clone + Send + Sync + 'static {
+pub trait Admission: Decide + Clone + Send + Sync + 'static {}
+
+/// How limits decide.
+///
+/// No other crate can name this trait, so none can implement [`Admission`]. The types in it are
+/// public, as those of a public trait have to be, and can't be named either.
+pub trait Decide: Sized {
     /// What a request holds while it is served.
     type Grant: Grant + Send + 'static;
     /// What was decided, before it is known what to do with the request.
-    #[doc(hidden)]
     type Outcome;
     /// The future of an outcome that can't be known at once.
     type Pending: Future<Output = Self::Outcome> + Send + 'static;
 
     /// Returns whether requests need only their key: see [`first`](Self::first).
-    #[doc(hidden)]
     fn is_plain(&self) -> bool {
         false
     }
 
     /// Decides with the key alone, if requests need no more. Almost all requests end here, so it is
     /// in line, and it passes the request to no function. The compiler then need not copy it.
-    #[doc(hidden)]
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<Self::Outcome> {
         let _ = (request, settings);
@@ -53,7 +56,6 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     /// Decides. If the request may wait for at most `patience`, this returns [`Admit::MustWait`] or
     /// [`Admit::Retry`] where it would refuse the request. `has_place` says whether the request has
     /// a place among those that wait.
-    #[doc(hidden)]
     fn admit<B>(
         &self,
         request: &Request<B>,
@@ -64,7 +66,6 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
 
     /// Turns an outcome into what the layer does: that of [`first`](Self::first), or what was
     /// awaited.
-    #[doc(hidden)]
     fn go_on<B>(
         &self,
         outcome: Self::Outcome,
@@ -75,11 +76,7 @@ pub trait Admission: Sealed + Clone + Send + Sync + 'static {
     ) -> Admit<Self>;
 }
 
-/// Keeps other crates from implementing [`Admission`].
-pub trait Sealed {}
-
 /// What was decided with the key alone.
-#[doc(hidden)]
 #[derive(Debug)]
 pub enum First<O> {
     /// The request is served, and there is nothing to do later.
@@ -91,9 +88,8 @@ pub enum First<O> {
 }
 
 /// What was decided.
-#[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "not public")]
-pub enum Admit<A: Admission> {
+pub enum Admit<A: Decide> {
     /// The request is served, and there is nothing to do later.
     Free,
     /// The request is served.
@@ -112,7 +108,6 @@ pub enum Admit<A: Admission> {
 }
 
 /// What a request holds while it is served.
-#[doc(hidden)]
 pub trait Grant {
     /// Writes the fields of the answer.
     fn write(&self, settings: &Settings, headers: &mut HeaderMap);
@@ -131,7 +126,6 @@ pub trait Grant {
 }
 
 /// A grant of a request that waits. If it is dropped, its permits come back as far as possible.
-#[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "not public")]
 pub struct Unserved<G: Grant>(Option<G>);
 

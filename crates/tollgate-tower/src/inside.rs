@@ -13,7 +13,7 @@ use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::{Concurrency, Denied};
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
 
-use crate::admission::{Admission, Admit, Grant, Sealed};
+use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
 use crate::key::RequestKey;
 use crate::rate::{NO_KEY, ambiguous, without_key};
@@ -55,7 +55,7 @@ fn decided<A, G, B>(
     settings: &Settings,
 ) -> Admit<A>
 where
-    A: Admission<Grant = InsideGrant<G>>,
+    A: Decide<Grant = InsideGrant<G>>,
 {
     let name = &*settings.name;
     let left = limit.saturating_sub(inside);
@@ -73,9 +73,9 @@ where
     }
 }
 
-impl Sealed for Inside {}
+impl Admission for Inside {}
 
-impl Admission for Inside {
+impl Decide for Inside {
     type Grant = InsideGrant<Guard>;
     type Outcome = Result<Result<Guard, Denied>, Elapsed>;
     type Pending = Timeout<EnterFuture<Arc<Concurrency>>>;
@@ -112,15 +112,15 @@ impl Admission for Inside {
 
 impl<K: RequestKey> InsideByKey<K> {
     /// Tries to enter. Also returns how many are inside.
-    fn enter<Q: Hash>(&self, key: &Q) -> <Self as Admission>::Outcome {
+    fn enter<Q: Hash>(&self, key: &Q) -> <Self as Decide>::Outcome {
         let entered = self.limiter.try_enter_owned(key, 1);
         (entered, self.limiter.inside(key))
     }
 }
 
-impl<K: RequestKey> Sealed for InsideByKey<K> {}
+impl<K: RequestKey> Admission for InsideByKey<K> {}
 
-impl<K: RequestKey> Admission for InsideByKey<K> {
+impl<K: RequestKey> Decide for InsideByKey<K> {
     type Grant = InsideGrant<KeyGuard>;
     type Outcome = (Result<KeyGuard, Denied>, u64);
     type Pending = Pending<Self::Outcome>;
@@ -154,7 +154,6 @@ impl<K: RequestKey> Admission for InsideByKey<K> {
 
 /// What a request holds that is inside: a guard, which leaves when it is dropped, the limit, and
 /// how many more could enter then.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct InsideGrant<G>(Option<(G, u64, u64)>);
 

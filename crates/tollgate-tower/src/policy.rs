@@ -16,7 +16,7 @@ use tollgate_policy::{
     Value, Values,
 };
 
-use crate::admission::{Admission, Admit, Grant, Sealed, Unserved};
+use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::{self, Ended};
 use crate::report;
 use crate::settings::Settings;
@@ -199,7 +199,6 @@ fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
 /// A decision that stores are making. If it is dropped, they finish it, and it is undone.
-#[doc(hidden)]
 pub struct Deciding<C: PolicyClock> {
     /// A decision of such a policy goes over the network, beside which the box costs nothing.
     future: Option<AsyncDecision<C>>,
@@ -248,9 +247,9 @@ impl<C: PolicyClock> fmt::Debug for Deciding<C> {
     }
 }
 
-impl<C: Clock> Sealed for ByPolicy<C> {}
+impl<C: PolicyClock> Admission for ByPolicy<C> {}
 
-impl<C: PolicyClock> Admission for ByPolicy<C> {
+impl<C: PolicyClock> Decide for ByPolicy<C> {
     type Grant = PolicyGrant<C>;
     type Outcome = Decision<Arc<Policy<C>>, C>;
     type Pending = Deciding<C>;
@@ -305,7 +304,6 @@ impl<C: Clock> fmt::Debug for ByPolicy<C> {
 }
 
 /// What a request holds that a policy allows.
-#[doc(hidden)]
 pub struct PolicyGrant<C: PolicyClock> {
     decided: Box<Decided<C>>,
     policy: Arc<LivePolicy<C>>,

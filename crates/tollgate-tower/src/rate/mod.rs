@@ -18,7 +18,7 @@ pub(crate) use self::source::NO_KEY;
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
-use crate::admission::{Admission, Admit, First, Sealed, Unserved};
+use crate::admission::{Admission, Admit, Decide, First, Unserved};
 use crate::answered::Ended;
 use crate::report;
 use crate::settings::{Missing, Settings};
@@ -287,9 +287,9 @@ impl<S: Source> Rate<S> {
     }
 }
 
-impl<S: Source> Sealed for Rate<S> {}
+impl<S: Source> Admission for Rate<S> {}
 
-impl<S: Source> Admission for Rate<S> {
+impl<S: Source> Decide for Rate<S> {
     type Grant = Box<RateGrant<S>>;
     type Outcome = RateOutcome<S>;
     type Pending = Pending<RateOutcome<S>>;
@@ -423,7 +423,6 @@ fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<
 }
 
 /// What the limiter of a request decided, with all that depends on its key.
-#[doc(hidden)]
 #[derive(Debug)]
 pub enum RateOutcome<S: Source> {
     /// It is granted after this time.
@@ -437,7 +436,6 @@ pub enum RateOutcome<S: Source> {
 }
 
 /// What the answer to a denied request says of its limit.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct Said {
     quota: Quota,
