@@ -96,6 +96,7 @@ impl Decide for Inside {
         }
     }
 
+    #[inline]
     fn go_on<B>(
         &self,
         outcome: Self::Outcome,
