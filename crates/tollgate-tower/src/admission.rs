@@ -26,77 +26,57 @@ use crate::settings::{Place, Settings};
 /// }
 /// # limit().unwrap();
 /// ```
-pub trait Admission: Sealed + Clone + Send + Sync + 'static {
+pub trait Admission: Decide + Clone + Send + Sync + 'static {}
+
+/// How limits decide.
+///
+/// No other crate can name this trait, so none can implement [`Admission`]. The types in it are
+/// public, as those of a public trait have to be, and can't be named either.
+pub trait Decide: Sized {
     /// What a request holds while it is served.
     type Grant: Grant + Send + 'static;
-    /// The future of a decision that can't be made at once.
-    type Pending: Future + Send + 'static;
-
-    /// What was decided with the key alone, unless the request is served at once.
-    #[doc(hidden)]
+    /// What was decided, before it is known what to do with the request.
     type Outcome;
+    /// The future of an outcome that can't be known at once.
+    type Pending: Future<Output = Self::Outcome> + Send + 'static;
 
     /// Returns whether requests need only their key: see [`first`](Self::first).
-    #[doc(hidden)]
     fn is_plain(&self) -> bool {
         false
     }
 
     /// Decides with the key alone, if requests need no more. Almost all requests end here, so it is
     /// in line, and it passes the request to no function. The compiler then need not copy it.
-    #[doc(hidden)]
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<Self::Outcome> {
         let _ = (request, settings);
         First::Undecided
     }
 
-    /// Goes on with what was decided with the key alone.
-    #[doc(hidden)]
+    /// Decides. If the request may wait for at most `patience`, this returns [`Admit::MustWait`] or
+    /// [`Admit::Retry`] where it would refuse the request. `has_place` says whether the request has
+    /// a place among those that wait.
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self>;
+
+    /// Turns an outcome into what the layer does: that of [`first`](Self::first), or what was
+    /// awaited.
     fn go_on<B>(
         &self,
         outcome: Self::Outcome,
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
-    ) -> Admit<Self> {
-        let _ = outcome;
-        self.admit(request, settings, patience)
-    }
-
-    /// Decides at once. If the request may wait for at most `patience`, this returns
-    /// [`Admit::MustWait`] or [`Admit::Retry`] where it would refuse the request.
-    #[doc(hidden)]
-    fn admit<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Option<Duration>,
-    ) -> Admit<Self>;
-
-    /// Decides about a request that has a place among those that wait.
-    #[doc(hidden)]
-    fn wait<B>(&self, request: &Request<B>, settings: &Settings, patience: Duration)
-    -> Admit<Self>;
-
-    /// Decides by what was awaited: `None` if the time was over first. `has_place` says whether
-    /// the request has a place among those that wait.
-    #[doc(hidden)]
-    fn conclude<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        outcome: Option<<Self::Pending as Future>::Output>,
-        patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self>;
 }
 
-/// Keeps other crates from implementing [`Admission`].
-pub trait Sealed {}
-
 /// What was decided with the key alone.
-#[doc(hidden)]
 #[derive(Debug)]
 pub enum First<O> {
     /// The request is served, and there is nothing to do later.
@@ -108,9 +88,8 @@ pub enum First<O> {
 }
 
 /// What was decided.
-#[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "not public")]
-pub enum Admit<A: Admission> {
+pub enum Admit<A: Decide> {
     /// The request is served, and there is nothing to do later.
     Free,
     /// The request is served.
@@ -122,14 +101,13 @@ pub enum Admit<A: Admission> {
     /// It is to be decided again after this time. It comes with its place among those that wait,
     /// if it had none before.
     Retry(Duration, Option<Place>),
-    /// This is awaited first, for at most this time.
-    Pending(A::Pending, Option<Duration>),
+    /// This is awaited first.
+    Pending(A::Pending),
     /// It is refused.
     Refused(Box<Response<Bytes>>),
 }
 
 /// What a request holds while it is served.
-#[doc(hidden)]
 pub trait Grant {
     /// Writes the fields of the answer.
     fn write(&self, settings: &Settings, headers: &mut HeaderMap);
@@ -148,7 +126,6 @@ pub trait Grant {
 }
 
 /// A grant of a request that waits. If it is dropped, its permits come back as far as possible.
-#[doc(hidden)]
 #[expect(missing_debug_implementations, reason = "not public")]
 pub struct Unserved<G: Grant>(Option<G>);
 

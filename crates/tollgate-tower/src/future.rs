@@ -79,7 +79,6 @@ pin_project! {
         Pending {
             #[pin]
             pending: A::Pending,
-            deadline: Option<Pin<Box<Sleep>>>,
             waiting: Option<Box<Waiting<S, A, B>>>,
         },
         Refused {
@@ -131,6 +130,13 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
         self.until.map(left)
     }
+
+    /// Decides again.
+    fn decide(&self) -> Admit<A> {
+        let (admission, settings) = (&self.limits.admission, &self.limits.settings);
+        let (patience, has_place) = (self.patience(), self.place.is_some());
+        admission.admit(&self.request, settings, patience, has_place)
+    }
 }
 
 impl<S, A, B> Waiting<S, A, B>
@@ -140,8 +146,6 @@ where
 {
     /// Does what was decided, until the request is served or refused or sleeps.
     fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> Limited<S, A, B> {
-        let limits = Arc::clone(&self.limits);
-        let (admission, settings) = (&limits.admission, &limits.settings);
         loop {
             decided = match decided {
                 Admit::Free => return self.serve(None),
@@ -154,17 +158,11 @@ where
                     let response = Some(response);
                     return Limited::Refused { response };
                 }
-                Admit::Pending(pending, limit) => {
-                    return Limited::Pending {
-                        pending,
-                        deadline: limit.map(|limit| Box::pin(sleep(limit))),
-                        waiting: Some(self),
-                    };
+                Admit::Pending(pending) => {
+                    let waiting = Some(self);
+                    return Limited::Pending { pending, waiting };
                 }
-                Admit::MustWait => {
-                    let patience = self.patience().unwrap_or_default();
-                    admission.wait(&self.request, settings, patience)
-                }
+                Admit::MustWait => self.decide(),
                 Admit::Retry(wait, place) => {
                     self.place = self.place.or(place);
                     return self.sleep(wait);
@@ -200,25 +198,17 @@ where
         match self.grant.take().and_then(Unserved::serve) {
             Some(grant) => self.serve(Some(grant)),
             None => {
-                let patience = self.patience().unwrap_or_default();
-                let limits = Arc::clone(&self.limits);
-                let (admission, settings) = (&limits.admission, &limits.settings);
-                let decided = admission.wait(&self.request, settings, patience);
+                let decided = self.decide();
                 self.go_on(decided)
             }
         }
     }
 
     /// Goes on with what was awaited.
-    fn concluded(
-        self: Box<Self>,
-        outcome: Option<<A::Pending as Future>::Output>,
-    ) -> Limited<S, A, B> {
-        let patience = self.patience();
-        let limits = Arc::clone(&self.limits);
-        let (admission, settings) = (&limits.admission, &limits.settings);
-        let has_place = self.place.is_some();
-        let decided = admission.conclude(&self.request, settings, outcome, patience, has_place);
+    fn concluded(self: Box<Self>, outcome: A::Outcome) -> Limited<S, A, B> {
+        let (admission, settings) = (&self.limits.admission, &self.limits.settings);
+        let (patience, has_place) = (self.patience(), self.place.is_some());
+        let decided = admission.go_on(outcome, &self.request, settings, patience, has_place);
         self.go_on(decided)
     }
 }
@@ -307,19 +297,8 @@ where
                     ready!(sleep.as_mut().poll(cx));
                     waiting.take().map(Waiting::woken)
                 }
-                LimitedProject::Pending {
-                    pending,
-                    deadline,
-                    waiting,
-                } => {
-                    let outcome = match (pending.poll(cx), deadline) {
-                        (Poll::Ready(outcome), _) => Some(outcome),
-                        (Poll::Pending, None) => return Poll::Pending,
-                        (Poll::Pending, Some(deadline)) => {
-                            ready!(deadline.as_mut().poll(cx));
-                            None
-                        }
-                    };
+                LimitedProject::Pending { pending, waiting } => {
+                    let outcome = ready!(pending.poll(cx));
                     waiting.take().map(|waiting| waiting.concluded(outcome))
                 }
             };

@@ -1,18 +1,19 @@
 //! How many requests are served at once.
 
-use std::convert::Infallible;
 use std::future::Pending;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
+use tokio::time::error::Elapsed;
+use tokio::time::{Timeout, timeout};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::{Concurrency, Denied};
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
 
-use crate::admission::{Admission, Admit, Grant, Sealed};
+use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
 use crate::key::RequestKey;
 use crate::rate::{NO_KEY, ambiguous, without_key};
@@ -43,143 +44,117 @@ impl<K> Clone for InsideByKey<K> {
     }
 }
 
-/// Refuses a request because others are being served.
-fn refused<A: Admission, B>(
-    denied: &Denied,
+type Guard = ConcurrencyGuard<Arc<Concurrency>>;
+type KeyGuard = KeyedGuard<Arc<KeyedConcurrency>>;
+
+/// Grants a request that entered, and refuses one that did not because others are being served.
+fn decided<A, G, B>(
+    entered: Result<G, Denied>,
     (limit, inside): (u64, u64),
     request: &Request<B>,
     settings: &Settings,
-) -> Admit<A> {
+) -> Admit<A>
+where
+    A: Decide<Grant = InsideGrant<G>>,
+{
     let name = &*settings.name;
-    report::denied(name, Cause::of(denied));
     let left = limit.saturating_sub(inside);
-    let states = [LimitState::of_concurrency(name, limit).denied(denied, left)];
-    let refusal = Refusal::of_denied(denied).rule(name).limits(&states);
-    Admit::Refused(settings.refuse(request, &refusal))
-}
-
-impl Inside {
-    fn refused<B>(
-        &self,
-        denied: &Denied,
-        request: &Request<B>,
-        settings: &Settings,
-    ) -> Admit<Self> {
-        let now = (self.limiter.limit(), self.limiter.inside());
-        refused(denied, now, request, settings)
-    }
-
-    fn granted(
-        &self,
-        guard: ConcurrencyGuard<Arc<Concurrency>>,
-        settings: &Settings,
-    ) -> Admit<Self> {
-        report::allowed(&settings.name);
-        let limit = self.limiter.limit();
-        let left = limit.saturating_sub(self.limiter.inside());
-        Admit::Granted(InsideGrant(Some((guard, limit, left))))
+    match entered {
+        Ok(guard) => {
+            report::allowed(name);
+            Admit::Granted(InsideGrant(Some((guard, limit, left))))
+        }
+        Err(denied) => {
+            report::denied(name, Cause::of(&denied));
+            let states = [LimitState::of_concurrency(name, limit).denied(&denied, left)];
+            let refusal = Refusal::of_denied(&denied).rule(name).limits(&states);
+            Admit::Refused(settings.refuse(request, &refusal))
+        }
     }
 }
 
-impl Sealed for Inside {}
+impl Admission for Inside {}
 
-impl Admission for Inside {
-    type Grant = InsideGrant<ConcurrencyGuard<Arc<Concurrency>>>;
-    type Pending = EnterFuture<Arc<Concurrency>>;
-    type Outcome = Infallible;
+impl Decide for Inside {
+    type Grant = InsideGrant<Guard>;
+    type Outcome = Result<Result<Guard, Denied>, Elapsed>;
+    type Pending = Timeout<EnterFuture<Arc<Concurrency>>>;
 
     fn admit<B>(
         &self,
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
-        match self.limiter.try_enter_owned(1) {
-            Ok(guard) => self.granted(guard, settings),
-            Err(Denied::Busy { .. }) if patience.is_some() => Admit::MustWait,
-            Err(denied) => self.refused(&denied, request, settings),
+        match patience.filter(|_| has_place) {
+            Some(patience) => Admit::Pending(timeout(patience, self.limiter.enter_owned(1))),
+            None => match self.limiter.try_enter_owned(1) {
+                Err(Denied::Busy { .. }) if patience.is_some() => Admit::MustWait,
+                entered => self.go_on(Ok(entered), request, settings, patience, has_place),
+            },
         }
     }
 
-    fn wait<B>(&self, _: &Request<B>, _: &Settings, patience: Duration) -> Admit<Self> {
-        Admit::Pending(self.limiter.enter_owned(1), Some(patience))
-    }
-
-    fn conclude<B>(
+    #[inline]
+    fn go_on<B>(
         &self,
+        outcome: Self::Outcome,
         request: &Request<B>,
         settings: &Settings,
-        outcome: Option<Result<ConcurrencyGuard<Arc<Concurrency>>, Denied>>,
         _: Option<Duration>,
         _: bool,
     ) -> Admit<Self> {
-        match outcome {
-            Some(Ok(guard)) => self.granted(guard, settings),
-            Some(Err(denied)) => self.refused(&denied, request, settings),
-            None => self.refused(&Denied::busy(1), request, settings),
-        }
+        let entered = outcome.unwrap_or_else(|_| Err(Denied::busy(1)));
+        let now = (self.limiter.limit(), self.limiter.inside());
+        decided(entered, now, request, settings)
     }
 }
 
-type Entered = Result<KeyedGuard<Arc<KeyedConcurrency>>, Denied>;
-
-impl<K> InsideByKey<K> {
+impl<K: RequestKey> InsideByKey<K> {
     /// Tries to enter. Also returns how many are inside.
-    fn enter<Q: Hash>(&self, key: &Q) -> (Entered, u64) {
+    fn enter<Q: Hash>(&self, key: &Q) -> <Self as Decide>::Outcome {
         let entered = self.limiter.try_enter_owned(key, 1);
         (entered, self.limiter.inside(key))
     }
 }
 
-impl<K> Sealed for InsideByKey<K> {}
+impl<K: RequestKey> Admission for InsideByKey<K> {}
 
-impl<K: RequestKey> Admission for InsideByKey<K> {
-    type Grant = InsideGrant<KeyedGuard<Arc<KeyedConcurrency>>>;
-    type Pending = Pending<Infallible>;
-    type Outcome = Infallible;
+impl<K: RequestKey> Decide for InsideByKey<K> {
+    type Grant = InsideGrant<KeyGuard>;
+    type Outcome = (Result<KeyGuard, Denied>, u64);
+    type Pending = Pending<Self::Outcome>;
 
     fn admit<B>(
         &self,
         request: &Request<B>,
         settings: &Settings,
-        _: Option<Duration>,
+        patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
-        let facts = settings.facts(request);
-        let limit = self.limiter.limit();
-        let decided = |(entered, inside)| match entered {
-            Ok(guard) => {
-                report::allowed(&settings.name);
-                let left = limit.saturating_sub(inside);
-                Admit::Granted(InsideGrant(Some((guard, limit, left))))
-            }
-            Err(denied) => refused(&denied, (limit, inside), request, settings),
-        };
-        match self.key.key(&facts) {
-            Ok(Some(key)) => decided(self.enter(&key)),
+        let go_on = |outcome| self.go_on(outcome, request, settings, patience, has_place);
+        match self.key.key(&settings.facts(request)) {
+            Ok(Some(key)) => go_on(self.enter(&key)),
             Err(Ambiguous) => ambiguous(request, settings),
-            Ok(None) => without_key(request, settings, || decided(self.enter(&NO_KEY))),
+            Ok(None) => without_key(request, settings, || go_on(self.enter(&NO_KEY))),
         }
     }
 
-    fn wait<B>(&self, request: &Request<B>, settings: &Settings, _: Duration) -> Admit<Self> {
-        self.admit(request, settings, None)
-    }
-
-    fn conclude<B>(
+    fn go_on<B>(
         &self,
+        (entered, inside): Self::Outcome,
         request: &Request<B>,
         settings: &Settings,
-        _: Option<Infallible>,
         _: Option<Duration>,
         _: bool,
     ) -> Admit<Self> {
-        self.admit(request, settings, None)
+        decided(entered, (self.limiter.limit(), inside), request, settings)
     }
 }
 
 /// What a request holds that is inside: a guard, which leaves when it is dropped, the limit, and
 /// how many more could enter then.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct InsideGrant<G>(Option<(G, u64, u64)>);
 

@@ -1,6 +1,5 @@
 //! Limits from a policy.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +17,7 @@ use tollgate_policy::{
     Value, Values,
 };
 
-use crate::admission::{Admission, Admit, Grant, Sealed, Unserved};
+use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::{self, Ended};
 use crate::report;
 use crate::settings::Settings;
@@ -90,31 +89,6 @@ impl<C: PolicyClock> ByPolicy<C> {
         }
     }
 
-    fn decide<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Option<Duration>,
-        has_place: bool,
-    ) -> Admit<Self> {
-        let facts = self.facts(request, settings);
-        // If there is no place to wait, the denial counts towards a ban.
-        let patience = patience.filter(|_| has_place || settings.has_place());
-        let elsewhere = || Deciding::new(self.policy.decide_together_async(&[&facts], patience));
-        if self.policy.is_asynchronous() {
-            return Admit::Pending(elsewhere(), None);
-        }
-        // A denial that the request waits for does not count towards a ban.
-        let sets = slice::from_ref(&facts);
-        let decision = self.policy.decide_together(sets, patience);
-        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
-            // The policy was reloaded between the two calls.
-            return Admit::Pending(elsewhere(), None);
-        }
-        let decided = Decided::Here(decision);
-        self.decided(decided, request, settings, patience, has_place)
-    }
-
     /// Turns a decision into what the layer does.
     fn decided<B>(
         &self,
@@ -163,7 +137,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                     }
                     // Another request took the last place. A store is not asked twice.
                     if let Decided::Here(_) = decided {
-                        return self.decide(request, settings, None, has_place);
+                        return self.admit(request, settings, None, has_place);
                     }
                 }
                 _ => {}
@@ -226,7 +200,6 @@ fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
 /// A decision that stores are making. If it is dropped, they finish it, and it is undone.
-#[doc(hidden)]
 pub struct Deciding<C: PolicyClock> {
     /// A decision of such a policy goes over the network, beside which the box costs nothing.
     future: Option<AsyncDecision<C>>,
@@ -275,46 +248,48 @@ impl<C: PolicyClock> fmt::Debug for Deciding<C> {
     }
 }
 
-impl<C: Clock> Sealed for ByPolicy<C> {}
+impl<C: PolicyClock> Admission for ByPolicy<C> {}
 
-impl<C: PolicyClock> Admission for ByPolicy<C> {
+impl<C: PolicyClock> Decide for ByPolicy<C> {
     type Grant = PolicyGrant<C>;
+    type Outcome = Decision<Arc<Policy<C>>, C>;
     type Pending = Deciding<C>;
-    type Outcome = Infallible;
 
     fn admit<B>(
         &self,
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
-        self.decide(request, settings, patience, false)
+        let facts = self.facts(request, settings);
+        // If there is no place to wait, the denial counts towards a ban.
+        let patience = patience.filter(|_| has_place || settings.has_place());
+        let elsewhere = || Deciding::new(self.policy.decide_together_async(&[&facts], patience));
+        if self.policy.is_asynchronous() {
+            return Admit::Pending(elsewhere());
+        }
+        // A denial that the request waits for does not count towards a ban.
+        let sets = slice::from_ref(&facts);
+        let decision = self.policy.decide_together(sets, patience);
+        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
+            // The policy was reloaded between the two calls.
+            return Admit::Pending(elsewhere());
+        }
+        let decided = Decided::Here(decision);
+        self.decided(decided, request, settings, patience, has_place)
     }
 
-    fn wait<B>(
+    fn go_on<B>(
         &self,
+        outcome: Decision<Arc<Policy<C>>, C>,
         request: &Request<B>,
         settings: &Settings,
-        patience: Duration,
-    ) -> Admit<Self> {
-        self.decide(request, settings, Some(patience), true)
-    }
-
-    fn conclude<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        outcome: Option<Decision<Arc<Policy<C>>, C>>,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        match outcome {
-            Some(decision) => {
-                let decided = Decided::Elsewhere(decision);
-                self.decided(decided, request, settings, patience, has_place)
-            }
-            None => self.decide(request, settings, None, has_place),
-        }
+        let decided = Decided::Elsewhere(outcome);
+        self.decided(decided, request, settings, patience, has_place)
     }
 }
 
@@ -325,7 +300,6 @@ impl<C: Clock> fmt::Debug for ByPolicy<C> {
 }
 
 /// What a request holds that a policy allows.
-#[doc(hidden)]
 pub struct PolicyGrant<C: PolicyClock> {
     decided: Box<Decided<C>>,
     policy: Arc<LivePolicy<C>>,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{Request, Response};
 use http_body::Body;
@@ -99,18 +100,25 @@ where
         };
         match first {
             First::Free => ResponseFuture::free(self.service.call(request)),
-            first => self.decide(request, first),
+            First::Decided(outcome) => self.decide(request, |limits, request, patience| {
+                let (admission, settings) = (&limits.admission, &limits.settings);
+                admission.go_on(outcome, request, settings, patience, false)
+            }),
+            First::Undecided => self.decide(request, |limits, request, patience| {
+                let (admission, settings) = (&limits.admission, &limits.settings);
+                admission.admit(request, settings, patience, false)
+            }),
         }
     }
 }
 
 impl<S, A: Admission, M> RateLimit<S, A, M> {
-    /// Decides about a request, or goes on with what was decided first.
+    /// Does what `first` decides about a request.
     #[inline(never)]
     fn decide<B>(
         &mut self,
         request: Request<B>,
-        first: First<A::Outcome>,
+        first: impl FnOnce(&Limits<A>, &Request<B>, Option<Duration>) -> Admit<A>,
     ) -> ResponseFuture<S, A, B>
     where
         S: Service<Request<B>> + Keep<M>,
@@ -125,16 +133,12 @@ impl<S, A: Admission, M> RateLimit<S, A, M> {
         }
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
-        let mut decided = match first {
-            First::Free => Admit::Free,
-            First::Decided(outcome) => admission.go_on(outcome, &request, settings, patience),
-            First::Undecided => admission.admit(&request, settings, patience),
-        };
+        let mut decided = first(&self.limits, &request, patience);
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {
                 Some(_) => report::waited(&settings.name),
-                None => decided = admission.admit(&request, settings, None),
+                None => decided = admission.admit(&request, settings, None, false),
             }
         }
         match decided {

@@ -38,7 +38,6 @@ pub(crate) type IsFailure = Arc<dyn Fn(&Ended<'_>) -> bool + Send + Sync>;
 pub(crate) type IsExempt = Arc<dyn Fn(&RequestFacts<'_>) -> bool + Send + Sync>;
 
 /// The settings of a layer that do not depend on the kind of its limits.
-#[doc(hidden)]
 #[derive(Clone)]
 pub struct Settings {
     /// The name of the limit in fields, bodies and reports.

@@ -123,8 +123,8 @@ impl Share {
     }
 
     /// No other client took anything lately.
-    /// The request went at `sent`. If that was before the share was last raised, others may not have
-    /// seen it yet.
+    /// The request went at `sent`. If that was before the share was last raised, the others may
+    /// not have seen it yet.
     pub(super) fn has_room(&mut self, window: &Window, sent: f64, received: f64) {
         if window.quota >= FEW && sent >= self.raised {
             self.raised = received;

@@ -16,7 +16,6 @@ use crate::settings::Settings;
 
 /// What a request holds that a rate granted. It is in a box, since it is large and is moved several
 /// times.
-#[doc(hidden)]
 pub struct RateGrant<S: Source> {
     pub(super) granted: Granted,
     /// The quota, if it is written into fields.

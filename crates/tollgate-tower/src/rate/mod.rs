@@ -3,7 +3,6 @@
 mod grant;
 mod source;
 
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Pending;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +18,7 @@ pub(crate) use self::source::NO_KEY;
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
-use crate::admission::{Admission, Admit, First, Sealed, Unserved};
+use crate::admission::{Admission, Admit, Decide, First, Unserved};
 use crate::answered::Ended;
 use crate::report;
 use crate::settings::{Missing, Settings};
@@ -270,51 +269,30 @@ impl<S: Source> Rate<S> {
         })
     }
 
-    /// Turns an outcome into what the layer does.
-    fn decided<B>(
+    /// Reserves permits that come within `patience`, for a request that waits in line.
+    fn reserve(
         &self,
-        outcome: RateOutcome<S>,
-        request: &Request<B>,
+        n: u64,
+        key: Option<&S::Key<'_>>,
         settings: &Settings,
-        patience: Option<Duration>,
-    ) -> Admit<Self> {
-        let waits = |denied| self.in_line.is_some() && may_wait(denied, patience);
-        match outcome {
-            RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
-            RateOutcome::Granted(grant, delay) => {
-                report::waited(&settings.name);
-                Admit::Delayed(Unserved::new(grant), delay)
-            }
-            RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
-            RateOutcome::Denied { denied, said } => {
-                let name = &*settings.name;
-                report::denied(name, Cause::of(&denied));
-                let state = said.as_ref().map(|said| {
-                    let state = LimitState::of_rate(name, said.quota).unit(self.unit);
-                    in_partition(state.denied(&denied, said.remaining), &said.partition)
-                });
-                let refusal = Refusal::of_denied(&denied)
-                    .rule(name)
-                    .limits(state.as_slice());
-                Admit::Refused(settings.refuse(request, &refusal))
-            }
-            RateOutcome::Ambiguous => ambiguous(request, settings),
-            RateOutcome::NoKey => {
-                without_key(request, settings, || match self.ask(1, None, settings) {
-                    None => Admit::Free,
-                    Some(outcome) => self.decided(outcome, request, settings, patience),
-                })
-            }
-        }
+        patience: Duration,
+    ) -> Option<RateOutcome<S>> {
+        let line = self.in_line?;
+        let limiter = self.source.owned(key);
+        let now = limiter.clock().now();
+        let latest = now.saturating_add(patience);
+        // A denial says how long after `latest` the permits come, and not how long from now.
+        let granted = (line.reserve)(&limiter, n, latest, now).ok()?;
+        Some(self.granted(granted, key, settings))
     }
 }
 
-impl<S: Source> Sealed for Rate<S> {}
+impl<S: Source> Admission for Rate<S> {}
 
-impl<S: Source> Admission for Rate<S> {
+impl<S: Source> Decide for Rate<S> {
     type Grant = Box<RateGrant<S>>;
-    type Pending = Pending<Infallible>;
     type Outcome = RateOutcome<S>;
+    type Pending = Pending<RateOutcome<S>>;
 
     fn is_plain(&self) -> bool {
         self.cost.is_none() && !self.settles()
@@ -334,73 +312,63 @@ impl<S: Source> Admission for Rate<S> {
         }
     }
 
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self> {
+        self.keyed(request, settings, |facts, key| {
+            let n = self.cost(facts);
+            let in_line = patience.filter(|_| has_place);
+            let reserved = in_line.and_then(|patience| self.reserve(n, key, settings, patience));
+            // If others came first, a request that waited is granted or refused now.
+            match reserved.or_else(|| self.ask(n, key, settings)) {
+                None => Admit::Free,
+                Some(outcome) => self.go_on(outcome, request, settings, patience, has_place),
+            }
+        })
+    }
+
     fn go_on<B>(
         &self,
         outcome: RateOutcome<S>,
         request: &Request<B>,
         settings: &Settings,
         patience: Option<Duration>,
+        has_place: bool,
     ) -> Admit<Self> {
-        self.decided(outcome, request, settings, patience)
-    }
-
-    fn admit<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Option<Duration>,
-    ) -> Admit<Self> {
-        self.keyed(request, settings, |facts, key| {
-            match self.ask(self.cost(facts), key, settings) {
-                None => Admit::Free,
-                Some(outcome) => self.decided(outcome, request, settings, patience),
+        let waits = |denied| self.in_line.is_some() && !has_place && may_wait(denied, patience);
+        match outcome {
+            RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
+            RateOutcome::Granted(grant, delay) => {
+                if !has_place {
+                    report::waited(&settings.name);
+                }
+                Admit::Delayed(Unserved::new(grant), delay)
             }
-        })
-    }
-
-    fn wait<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        patience: Duration,
-    ) -> Admit<Self> {
-        let Some(line) = self.in_line else {
-            return self.admit(request, settings, None);
-        };
-        let reserved = self.keyed(request, settings, |facts, key| {
-            let limiter = self.source.owned(key);
-            let now = limiter.clock().now();
-            let latest = now.saturating_add(patience);
-            match (line.reserve)(&limiter, self.cost(facts), latest, now) {
-                Ok(granted) => match self.granted(granted, key, settings) {
-                    RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
-                    RateOutcome::Granted(grant, delay) => {
-                        Admit::Delayed(Unserved::new(grant), delay)
-                    }
-                    RateOutcome::Denied { .. } | RateOutcome::NoKey | RateOutcome::Ambiguous => {
-                        Admit::MustWait
-                    }
-                },
-                Err(_) => Admit::MustWait,
+            RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
+            RateOutcome::Denied { denied, said } => {
+                let name = &*settings.name;
+                report::denied(name, Cause::of(&denied));
+                let state = said.as_ref().map(|said| {
+                    let state = LimitState::of_rate(name, said.quota).unit(self.unit);
+                    in_partition(state.denied(&denied, said.remaining), &said.partition)
+                });
+                let refusal = Refusal::of_denied(&denied)
+                    .rule(name)
+                    .limits(state.as_slice());
+                Admit::Refused(settings.refuse(request, &refusal))
             }
-        });
-        match reserved {
-            // Others came first. The denial of the reservation says how long after `latest` the
-            // permits come, and not how long from now.
-            Admit::MustWait => self.admit(request, settings, None),
-            reserved => reserved,
+            RateOutcome::Ambiguous => ambiguous(request, settings),
+            RateOutcome::NoKey => {
+                without_key(request, settings, || match self.ask(1, None, settings) {
+                    None => Admit::Free,
+                    Some(outcome) => self.go_on(outcome, request, settings, patience, has_place),
+                })
+            }
         }
-    }
-
-    fn conclude<B>(
-        &self,
-        request: &Request<B>,
-        settings: &Settings,
-        _: Option<Infallible>,
-        _: Option<Duration>,
-        _: bool,
-    ) -> Admit<Self> {
-        self.admit(request, settings, None)
     }
 }
 
@@ -455,7 +423,6 @@ fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<
 }
 
 /// What the limiter of a request decided, with all that depends on its key.
-#[doc(hidden)]
 #[derive(Debug)]
 pub enum RateOutcome<S: Source> {
     /// It is granted after this time.
@@ -469,7 +436,6 @@ pub enum RateOutcome<S: Source> {
 }
 
 /// What the answer to a denied request says of its limit.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct Said {
     quota: Quota,
