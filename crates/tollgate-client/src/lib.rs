@@ -68,7 +68,11 @@
 //! [`max_hold`](ClientLimitLayer::max_hold), 5 minutes: then one request tries again.
 //!
 //! A request that is dropped while it waits leaves the line. It has taken nothing, and a permit of
-//! your quota that was reserved for it comes back.
+//! your quota that was reserved for it comes back. If the request that tries after a hold is
+//! dropped, or fails, the next one tries.
+//!
+//! A 429 without a wait, or with `Retry-After: 0`, holds its group for a backoff, which doubles
+//! with each such answer in a row up to 10 seconds.
 //!
 //! # Several clients on one key
 //!
@@ -91,7 +95,7 @@
 //! | the attempt | is sent again | after |
 //! |---|---|---|
 //! | 429 after a redirect | if the server may get it twice | the same as after another 429 |
-//! | another 429 | always: the server has not begun with it | `Retry-After`; without it until a limit that is used up resets, or a backoff |
+//! | another 429 | always: the server has not begun with it | `Retry-After`; without it until a limit that is used up resets, or the group's backoff |
 //! | 503 | if the server may get it twice | `Retry-After`, or a backoff |
 //! | an error of the inner service | if the server may get it twice | a backoff |
 //!

@@ -80,9 +80,10 @@ const LONGEST_SPREAD: f64 = 5.0;
 /// [`ClientLimitLayer`](super::ClientLimitLayer) has one for each limit of a server. It reads no
 /// clock and draws its random numbers from a seed, so it is the same in each run.
 ///
-/// Whatever came before, such as a neighbor that took all permits for a minute, a client that has
-/// the limit for itself uses four fifths of it two windows after the server has room. While the
-/// server is shut, it gets one request for each wait that it names.
+/// After a time in which others took all permits, however long, a client that has the limit for
+/// itself uses four fifths of it two windows after the server has room. While the server is shut,
+/// it gets one request for each wait that it names. If the others leave a permit now and then, the
+/// client's share falls, and it may take a minute or two to come back.
 ///
 /// Several clients that use it on one key share the key's limit and are hardly ever refused,
 /// although they don't know of each other. With 10, 100 or 1000 permits a second, eight clients
@@ -93,6 +94,7 @@ const LONGEST_SPREAD: f64 = 5.0;
 /// - If there are fewer than about five permits for each client in a window, a client learns too
 ///   late from its answers. Eight clients use about 85 % of a window of 10 permits a second, and 2
 ///   to 5 % of the answers are 429.
+/// - Of a quota of one to three permits, a client alone uses a third to two thirds.
 /// - A limit whose burst lasts for less than a second is said to have a window of a second. Then
 ///   the rate has to be found by trying.
 /// - Windows that begin with the first request move on. Of them 80 to 90 % are used, and 2 to 3 %
