@@ -20,10 +20,10 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// If a server is down, each request would otherwise be sent three times, and a server that is
 /// overloaded would get three times the load. With a budget of 20 %, it gets 1.2 times.
 ///
-/// The bound: of the retries in any time, at most `per_second` in any second are made that no
-/// request paid, and the others are at most `percent` of the requests that were sent in this time
-/// or in the 20 seconds before it. What a request paid is spent once, and idle time pays nothing. A
-/// retry above the bound is not made, and the caller gets the answer or the error.
+/// The bound: in any second, at most `per_second` retries are made that no request paid. In any
+/// span of time, the other retries are at most `percent` of the requests that were sent in this
+/// span or in the 20 seconds before. What a request paid is spent once, and idle time pays nothing.
+/// A retry above the bound is not made, and the caller gets the answer or the error.
 ///
 /// Clones share what was paid. Give several layers clones of one budget if they call one server.
 ///

@@ -90,7 +90,7 @@ struct Flight {
 }
 
 impl Flight {
-    /// Its answer or an error has come. Returns when it went.
+    /// Notes that the request has its answer or an error. Returns when it was sent.
     fn ends(&mut self) -> Tick {
         self.is_over = true;
         self.sent

@@ -1,4 +1,4 @@
-//! What is known of a group of requests: those to one origin with one credential.
+//! What is known of a group: the requests to one origin with one credential.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -8,13 +8,13 @@ use tollgate::{Concurrency, Tick};
 
 use super::pace::Pace;
 
-/// So many requests go at once before the first answer says what the limits are.
+/// The number of requests that go at once before the first answer says what the limits are.
 const OPENING: u32 = 4;
 
-/// After them, one goes in this time.
+/// After these requests, one goes in each such interval.
 const OPENING_INTERVAL: Duration = Duration::from_millis(100);
 
-/// After so many answers that don't name a limit, it is forgotten.
+/// A limit is forgotten after this number of answers that don't name it.
 const UNNAMED: u8 = 32;
 
 /// What is known of a group.

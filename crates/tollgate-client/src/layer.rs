@@ -111,9 +111,9 @@ impl<C> ClientLimitLayer<C> {
 
     /// Sets what tells the groups of one server apart. The default is the field `Authorization`.
     ///
-    /// A server limits its callers by a key. The layer can't see which, so it paces each group of
-    /// requests by the answers to this group. Group requests by what the server knows its callers
-    /// by. If it has different limits for different paths, add a part of the path.
+    /// A server limits its callers by a key that the layer can't see. So the layer paces each group
+    /// of requests by the answers to that group. Group requests by what the server identifies its
+    /// callers by. If it has different limits for different paths, add a part of the path.
     ///
     /// ```
     /// use tollgate_client::ClientLimitLayer;
@@ -132,8 +132,8 @@ impl<C> ClientLimitLayer<C> {
         self
     }
 
-    /// Sets how many groups are remembered. The default is 1024. A new group then takes the place
-    /// of one that was used less recently, whose next requests go without a wait.
+    /// Sets how many groups are remembered. The default is 1024. A new group then replaces one that
+    /// was used less recently. The replaced group's next requests go without a wait.
     ///
     /// Servers are spread over 16 tables. A group takes the place of one in its own table. If that
     /// is empty, there is one group more.

@@ -44,14 +44,14 @@
 //! # When a request goes
 //!
 //! Requests are put into *groups*: a group is one origin (scheme, host and port) and one credential
-//! (the field `Authorization`, or what [`group_by`](ClientLimitLayer::group_by) returns). In a
-//! group, requests go in the order of their arrival. A request goes when all of these let it:
+//! (the field `Authorization`, a header, or what [`group_by`](ClientLimitLayer::group_by) returns).
+//! In a group, requests go in the order of their arrival. A request goes when all of these let it:
 //!
 //! | | |
 //! |---|---|
 //! | your own quota | [`quota`](ClientLimitLayer::quota): a token bucket for all groups together |
 //! | `RateLimit` and `RateLimit-Policy`, and older fields | [`Pace`] plans by what is left. [`ServerLimits`] lists the fields |
-//! | `Retry-After` of a 429 or 503 | the group sends nothing until then. Then one request tries, and the others wait for its answer |
+//! | `Retry-After` of a 429 or 503 | the group sends nothing until then. Then one request tries, and the others wait for its answer (the response) |
 //! | 429 without fields that say what is left | the group's rate is found by trying: it is lowered, and grows a little with each request that is not refused |
 //! | no answer yet | four requests at once, and then 10 a second, until the first answer says what the limits are |
 //!
@@ -63,7 +63,7 @@
 //! nothing to agree on it: see [`Pace`]. Limits on concurrent requests (`qu`) are ignored.
 //!
 //! A request waits at most [`max_wait`](ClientLimitLayer::max_wait), 30 seconds unless set
-//! otherwise. If it is known that it would have to wait longer, it fails at once with
+//! otherwise. If it would certainly have to wait longer, it fails at once with
 //! [`ClientError::WaitTooLong`]. No server stops a group for longer than
 //! [`max_hold`](ClientLimitLayer::max_hold), 5 minutes: then one request tries again.
 //!

@@ -14,15 +14,15 @@ pub(super) type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 /// What a request that is the first of its group waits for.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Its server's limits, until then.
+    /// The limits of its server, until this tick.
     Pace(Tick),
-    /// The answer to another one that tries, or until then.
+    /// The answer to another request that tries, at most until this tick.
     Answer(Tick),
-    /// A permit of the client's own quota, which comes then.
+    /// A permit of the client's own quota, until this tick.
     Permit(Tick),
     /// Its turn to take a permit.
     QuotaLine,
-    /// Nothing helps.
+    /// Nothing: the request is denied.
     Denied(Denied),
 }
 

@@ -15,13 +15,13 @@ use super::pace::Pace;
 use super::retry::backoff;
 use super::server_limits::{ServerLimit, ServerLimits};
 
-/// Origins are spread over so many locks.
+/// The number of locks over which origins are spread.
 const SHARDS: usize = 16;
 
-/// After so many granted requests in a row whose answers named a limit, only limits count.
+/// After this number of granted requests in a row whose answers named a limit, only limits count.
 const ALL_NAMED: u32 = 3;
 
-/// A group has at most so many limits.
+/// The largest number of limits that a group has.
 const MOST_LIMITS: usize = 64;
 
 /// What the layer remembers of servers.
@@ -103,9 +103,9 @@ impl Memory {
         self.hashes.hash_one(sent)
     }
 
-    /// Returns the line of a group. It is made if there is none. If there are `most` groups
-    /// already, it takes the place of the one in its shard that was used least recently, if there
-    /// is one.
+    /// Returns the line of a group, and makes the group if there is none. If there are `most`
+    /// groups already, the new one takes the place of the least recently used one in its shard, if
+    /// any.
     pub(super) fn turns(&self, key: GroupKey, now: Tick, most: usize) -> Arc<Concurrency> {
         let mut shard = self.shard(key);
         if !shard.groups.contains_key(&key.group) {
@@ -120,7 +120,7 @@ impl Memory {
     }
 
     /// Lets a request go if its group may send now, and if it gets its permit. Otherwise returns
-    /// what it waits for, and wakes this waker when an answer may have changed that.
+    /// what the request waits for, and wakes this waker when that may have changed.
     pub(super) fn depart(
         &self,
         key: GroupKey,
@@ -133,7 +133,7 @@ impl Memory {
         let mut guard = self.shard(key);
         let Shard { groups, limits } = &mut *guard;
         let Some(group) = groups.get_mut(&key.group) else {
-            // It was forgotten while the request waited.
+            // The group was forgotten while the request waited.
             return permit();
         };
         let next = next_send(group, limits, max_hold);
@@ -313,8 +313,8 @@ impl Memory {
 }
 
 impl Shard {
-    /// Forgets the group that was used least recently, of those without requests that wait if there
-    /// are such. Returns whether there was a group.
+    /// Forgets the least recently used group, and prefers groups without waiting requests. Returns
+    /// whether there was a group.
     fn forget_one(&mut self) -> bool {
         let idle = self
             .groups
@@ -334,7 +334,7 @@ impl Shard {
     }
 }
 
-/// Returns whether this is so of the group's pace, or of that of one of its limits.
+/// Returns whether `test` holds for the pace of the group or of one of its limits.
 fn is_tried(group: &Group, limits: &HashMap<u64, Limit>, test: impl Fn(&Pace) -> bool) -> bool {
     let links = group.limits.iter();
     let mut paces = links.filter_map(|link| limits.get(&link.limit));

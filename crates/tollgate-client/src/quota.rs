@@ -10,9 +10,9 @@ use tollgate::{Concurrency, Granted, Limiter, Quota, Tick, TokenBucket};
 use super::clock::SinceMade;
 use super::line::{Enter, Guard, Stop, line};
 
-/// The client's own quota, and the line before it. Only the first in line reserves a permit, and
-/// waits until it is due. So a request that gives up is the last with a reservation, and its permit
-/// comes back.
+/// The client's own quota, and the line before it. Only the first request in line reserves a
+/// permit, and waits until the permit is due. So a request that gives up has the last reservation,
+/// and its permit comes back.
 #[derive(Debug)]
 pub(super) struct OwnQuota {
     limiter: Arc<Bucket>,
@@ -56,7 +56,8 @@ impl OwnQuota {
         let (limiter, granted) = match permit.reserved.take() {
             Some(reserved) => reserved,
             None => {
-                // If the one before it woke late, this one is due an interval after it was due.
+                // If the request before woke late, this one is due an interval after the time when
+                // that one was due.
                 let since = began.max(now.saturating_sub(LATE));
                 let granted = self.limiter.reserve_until_at(1, Tick::MAX, since);
                 let granted = granted.map_err(Stop::Denied)?;
@@ -71,7 +72,7 @@ impl OwnQuota {
         Ok(())
     }
 
-    /// Returns the least time that a request waits with so many others ahead of it.
+    /// Returns the least time that a request waits with `ahead` others before it.
     pub(super) fn least_wait(&self, ahead: usize) -> Duration {
         let quota = self.limiter.quota();
         let ahead = u64::try_from(ahead).unwrap_or(u64::MAX);

@@ -54,7 +54,7 @@ impl Verdict {
         let hold = hold.filter(|wait| !wait.is_zero());
         let retry = match (is_refused, is_unavailable) {
             (true, _) => Retry::Yes,
-            // It may have begun with the request.
+            // The server may have begun with the request.
             (_, true) => Retry::IfRepeatable,
             _ => Retry::No,
         };
@@ -68,7 +68,7 @@ impl Verdict {
     }
 }
 
-/// Returns the longest time until a limit resets that has no permits left.
+/// Returns the longest time until a limit without permits resets.
 fn reset_of_empty(said: &ServerLimits) -> Option<Duration> {
     let empty = said
         .limits

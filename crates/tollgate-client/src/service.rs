@@ -13,9 +13,9 @@ use super::settings::Shared;
 ///
 /// Clones share all state: the quota, what is known of servers, and the retry budget.
 ///
-/// It is ready when the inner service is, and the request that is called then keeps that service
-/// for as long as it waits for its turn. So put a layer that limits how many requests run at once,
-/// such as tower's `ConcurrencyLimit`, outside of it, or requests that wait count as running.
+/// It is ready when the inner service is. A request then keeps the inner service for as long as it
+/// waits for its turn. So put a layer that limits how many requests run at once, such as tower's
+/// `ConcurrencyLimit`, outside of this one: otherwise waiting requests count as running.
 ///
 /// [`ClientLimitLayer`]: super::ClientLimitLayer
 #[derive(Debug, Clone)]

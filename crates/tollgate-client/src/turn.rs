@@ -19,7 +19,7 @@ use super::settings::Shared;
 /// Why a request may not go.
 #[derive(Debug)]
 pub(super) enum NoTurn {
-    /// It would have to wait for so long.
+    /// The request would have to wait this long.
     WaitTooLong(Duration),
     /// The client's own quota denies it.
     Quota(Denied),

@@ -41,8 +41,8 @@ use crate::{Cause, LimitState, Refusal};
 pub struct LimitStates<'d>(SmallVec<[LimitState<'d>; 4]>);
 
 impl<'d> LimitStates<'d> {
-    /// Reads the states of the limits of a decision, in the order of the rules. Those are left out
-    /// of which [`LimitState::of_asked`] knows none.
+    /// Reads the states of the limits of a decision, in the order of the rules. Limits without a
+    /// state by [`LimitState::of_asked`] are left out.
     pub fn of<R, C>(decision: &'d Decision<R, C>) -> Self
     where
         R: Deref<Target = Policy<C>>,
@@ -67,8 +67,8 @@ impl<'d> Deref for LimitStates<'d> {
 
 impl<'a> LimitState<'a> {
     /// Reads the state of a limit of a policy, under the name of its rule. `None` for a shadow
-    /// rule, for a registered limit that has neither a rate nor a concurrency, and if a fallback
-    /// answered that counts nothing: it is not known what is left.
+    /// rule, for a registered limit that has neither a rate nor a concurrency, and for a fallback
+    /// that counts nothing, because its remaining permits are unknown.
     #[must_use]
     pub fn of_asked(asked: &Asked<'a>) -> Option<Self> {
         let is_known = matches!(asked.fallback(), None | Some(FallbackKind::Local));

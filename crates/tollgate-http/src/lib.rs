@@ -1,4 +1,4 @@
-//! Rate limits in HTTP, for servers: answers, `RateLimit` fields, and client addresses.
+//! HTTP rate limits for servers: answers (responses), `RateLimit` fields (headers), and addresses.
 //!
 //! | you want to | use |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | say why a request is refused | [`Refusal`], [`Cause`] |
 //! | read what a server says of its limits | the crate `tollgate-client` |
 //! | find the client's address | [`ClientAddress`], [`AddressPrefix`] |
-//! | supply a request's facts | [`RequestFacts`], [`PathForm`] |
+//! | supply a request's facts (attributes) | [`RequestFacts`], [`PathForm`] |
 
 mod address;
 mod answers;

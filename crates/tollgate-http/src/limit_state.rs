@@ -113,8 +113,8 @@ impl<'a> LimitState<'a> {
         }
     }
 
-    /// Sets the request's cost and how many permits are left, for a limit that took nothing, such
-    /// as if another one denied the request.
+    /// Sets the request's cost and how many permits are left, for a limit that took nothing, for
+    /// example because another limit denied the request.
     pub const fn untouched(self, cost: u64, remaining: u64) -> Self {
         Self {
             remaining,
@@ -228,8 +228,8 @@ fn time_of(burst: u64, n: u64, period: Duration) -> Duration {
         return Duration::from_nanos(product.div_ceil(n));
     }
     let (burst, n, period) = (u128::from(burst), u128::from(n), period.as_nanos());
-    // burst * period / n in parts, since the product may have more than 128 bits. Of the parts only
-    // the first can be too large: the others are below a period.
+    // burst * period / n in parts, since the product may have more than 128 bits. Only the first
+    // part can be too large: the others are below a period.
     let whole = (burst / n).saturating_mul(period);
     let rest = (burst % n) * (period / n) + ((burst % n) * (period % n)).div_ceil(n);
     from_nanos(whole.saturating_add(rest))

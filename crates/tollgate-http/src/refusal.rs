@@ -27,8 +27,8 @@ pub enum Cause {
     /// Too many requests are being served, or wait, or a table has no room for another key: 503.
     Overload,
     /// The store that counts requests does not answer, and its fallback denies: 503, and
-    /// `UNAVAILABLE` in gRPC. This says nothing about what the client sent. `Retry-After` is when
-    /// the store will have been asked again.
+    /// `UNAVAILABLE` in gRPC. This says nothing about what the client sent. `Retry-After` is the
+    /// time until the store will have been asked again.
     Unavailable,
     /// The key is banned for a time: 429.
     Banned,
@@ -72,7 +72,7 @@ impl Cause {
     }
 }
 
-/// A request that is refused, as its answer says it.
+/// A refused request, as its answer describes it.
 ///
 /// ```
 /// use std::time::Duration;

@@ -39,7 +39,7 @@ pub(crate) struct Asked {
     pub(crate) cost: u64,
 }
 
-/// Records what becomes of the rules. `by` is the rule that names another in `also`.
+/// Records what is decided for each rule. `by` is the rule that names this one in `also`.
 pub(crate) trait Recorder {
     /// Returns the bytes of the keys. Each key is appended.
     fn keys(&mut self) -> &mut Bytes;
@@ -51,11 +51,11 @@ pub(crate) trait Recorder {
     fn list(&mut self, why: Why);
     /// The rule does not apply, since its key is missing.
     fn skip(&mut self, _rule: usize) {}
-    /// The rule denies the request whatever is left, or would if it is in the shadow.
+    /// The rule denies the request whatever is left; a shadow rule only reports so.
     fn refuse(&mut self, rule: usize, shadow: bool, by: Option<usize>, why: Why);
     /// The rule asks its limits.
     fn ask(&mut self, rule: usize, shadow: bool, by: Option<usize>, asked: Asked);
-    /// The rule is the first one that applies, and so the last.
+    /// The rule is the first one that applies, and no other rule is asked.
     fn end(&mut self, _rule: usize) {}
     /// Returns whether no more rules need to be found.
     fn is_over(&self) -> bool;
@@ -65,9 +65,9 @@ pub(crate) trait Recorder {
 #[derive(PartialEq, Eq)]
 enum Applied {
     Yes,
-    /// It was added before.
+    /// The rule was added before.
     Before,
-    /// Its key is missing, and so it does not apply.
+    /// The rule's key is missing, so the rule does not apply.
     Skipped,
 }
 

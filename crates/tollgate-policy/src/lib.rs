@@ -23,7 +23,7 @@
 //! | you want to | use |
 //! |---|---|
 //! | read a policy and decide | [`Policy::from_toml`], [`Policy::decide`] |
-//! | supply a request's facts | [`Facts`]: maps, pairs, or a type of your own |
+//! | supply a request's facts (attributes) | [`Facts`]: maps, pairs, or a type of your own |
 //! | decide about several descriptors at once | [`Policy::decide_together`] |
 //! | know what was asked | [`Decision::asked`], [`Decision::tightest`], [`Decision::reason`] |
 //! | settle costs, or give permits back | [`Decision::finish`], [`Decision::undo`] |

@@ -30,12 +30,12 @@ pub trait Admission: Decide + Clone + Send + Sync + 'static {}
 
 /// How limits decide.
 ///
-/// No other crate can name this trait, so none can implement [`Admission`]. The types in it are
-/// public, as those of a public trait have to be, and can't be named either.
+/// No other crate can name this trait, so none can implement [`Admission`]. Its types are public,
+/// as a public trait needs, and can't be named either.
 pub trait Decide: Sized {
     /// What a request holds while it is served.
     type Grant: Grant + Send + 'static;
-    /// What was decided, before it is known what to do with the request.
+    /// A decision that does not say yet what happens to the request.
     type Outcome;
     /// The future of an outcome that can't be known at once.
     type Pending: Future<Output = Self::Outcome> + Send + 'static;
@@ -64,8 +64,7 @@ pub trait Decide: Sized {
         has_place: bool,
     ) -> Admit<Self>;
 
-    /// Turns an outcome into what the layer does: that of [`first`](Self::first), or what was
-    /// awaited.
+    /// Turns an outcome of [`first`](Self::first), or of its future, into what the layer does.
     fn go_on<B>(
         &self,
         outcome: Self::Outcome,
@@ -94,14 +93,14 @@ pub enum Admit<A: Decide> {
     Free,
     /// The request is served.
     Granted(A::Grant),
-    /// It is served after this time.
+    /// The request is served after this time.
     Delayed(Unserved<A::Grant>, Duration),
-    /// It may be granted if it waits. It needs a place among those that wait first.
+    /// The request may be granted if it waits. First it needs a place among the waiting requests.
     MustWait,
-    /// It is to be decided again after this time. It comes with its place among those that wait,
-    /// if it had none before.
+    /// Decide again after this time. The place among the waiting requests is given if the request
+    /// had none before.
     Retry(Duration, Option<Place>),
-    /// This is awaited first.
+    /// The decision is this future's output.
     Pending(A::Pending),
     /// It is refused.
     Refused(Box<Response<Bytes>>),

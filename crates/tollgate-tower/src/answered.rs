@@ -48,7 +48,7 @@ impl Ended<'_> {
     }
 
     /// Returns a header of the answer as a whole number: of several lines, the largest. A number
-    /// beyond [`u64::MAX`] counts as that.
+    /// beyond [`u64::MAX`] counts as `u64::MAX`.
     #[must_use]
     pub fn header_number(&self, name: &str) -> Option<u64> {
         let number = |line: &HeaderValue| match line.to_str().ok()?.trim().parse::<u64>() {
@@ -58,9 +58,9 @@ impl Ended<'_> {
         self.headers?.get_all(name).iter().filter_map(number).max()
     }
 
-    /// Returns an extension of the answer. With it a service says what a request cost, and clients
-    /// do not see it. If the cost is known only at the end of the body, the extension can be a
-    /// counter that the body shares.
+    /// Returns an extension of the answer. With an extension a service says what a request cost,
+    /// and clients do not see it. If the cost is known only at the end of the body, the extension
+    /// can be a counter that the body shares.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -154,11 +154,11 @@ impl Ended<'_> {
         status.as_u16() < 400 && !has_failed
     }
 
-    /// Returns what counts. `fails` says whether the program takes it for a failure.
+    /// Returns how the request counts. `fails` says whether the program counts it as a failure.
     pub(crate) fn outcome(&self, fails: bool) -> Outcome {
         match (self.status, self.end) {
-            // It was abandoned. Its permits stay taken, or a client could send requests without end
-            // and close each. But it bans no client: the service may have been slow.
+            // An abandoned request. Its permits stay taken: otherwise a client could send requests
+            // without end and close each. But it bans no client: the service may have been slow.
             (None, End::Dropped) => Outcome::Unanswered,
             _ if fails => Outcome::Failure,
             _ if self.is_success() => Outcome::Success,

@@ -193,7 +193,7 @@ where
                         if let Some(trailers) = frame.trailers_ref() {
                             ticket.grpc_status(trailers);
                         }
-                        // It may not be polled again.
+                        // Now, because the server may never poll the body again.
                         if frame.is_trailers() || (rest.is_none() && body.is_end_stream()) {
                             ticket.end(End::Complete);
                         }

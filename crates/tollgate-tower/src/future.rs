@@ -96,7 +96,7 @@ pub(crate) struct Waiting<S, A: Admission, B> {
     /// The service that is ready.
     pub(crate) service: S,
     pub(crate) limits: Arc<Limits<A>>,
-    /// Its place among those that wait.
+    /// The request's place among the waiting requests.
     place: Option<Place>,
     grant: Option<Unserved<A::Grant>>,
     /// When it stops waiting.
@@ -144,7 +144,7 @@ where
     S: Service<Request<B>>,
     A: Admission,
 {
-    /// Does what was decided, until the request is served or refused or sleeps.
+    /// Follows decisions until the request is served, is refused or sleeps.
     fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> Limited<S, A, B> {
         loop {
             decided = match decided {

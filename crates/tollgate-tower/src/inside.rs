@@ -153,8 +153,8 @@ impl<K: RequestKey> Decide for InsideByKey<K> {
     }
 }
 
-/// What a request holds that is inside: a guard, which leaves when it is dropped, the limit, and
-/// how many more could enter then.
+/// What a request inside holds: a guard that leaves when it is dropped, the limit, and how many
+/// more requests could enter at that time.
 #[derive(Debug)]
 pub struct InsideGrant<G>(Option<(G, u64, u64)>);
 

@@ -29,8 +29,8 @@
 //! | limit a service that is not `Clone` | `at_once` of the layer, such as [`RateLimitLayer::<Inside>::at_once`] |
 //! | count failures, such as wrong passwords | [`RateLimitLayer::count`] |
 //! | limit bytes, time or tokens | [`RateLimitLayer::cost`], [`RateLimitLayer::settle`] |
-//! | tell clients what they have left | [`RateLimitLayer::fields`] |
-//! | change statuses and bodies of refusals | [`RateLimitLayer::answers`], [`RateLimitLayer::body`] |
+//! | tell clients in fields (headers) what they have left | [`RateLimitLayer::fields`] |
+//! | change the answers (responses) that refuse: status and body | [`RateLimitLayer::answers`], [`RateLimitLayer::body`] |
 //! | exempt requests | [`RateLimitLayer::exempt_if`], [`RateLimitLayer::exempt_preflight`] |
 //! | count decisions, or trace them | the features `metrics` and `tracing` |
 //! | send requests as fast as a server allows | the crate `tollgate-client` |

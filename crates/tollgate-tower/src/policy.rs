@@ -65,7 +65,7 @@ impl Facts for AllFacts<'_> {
     }
 }
 
-/// A decision of a policy whose stores decide at once, or of one whose stores do not.
+/// A decision of a policy: its stores decide at once, or some do not.
 enum Decided<C: PolicyClock> {
     Here(Decision<Current<C>, C>),
     Elsewhere(Decision<Arc<Policy<C>>, C>),
@@ -374,7 +374,7 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
                         end,
                     };
                     let answer = AnswerOf::new(&ended, &self.of_answers);
-                    // A store that does not answer keeps the grant as it is.
+                    // If a store does not answer, its grant stays as it is.
                     let _ = decision.finish_async(outcome, &answer).await;
                 });
             }

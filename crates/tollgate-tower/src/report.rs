@@ -1,6 +1,6 @@
 //! Reports of decisions: counters of the crate `metrics`, and events of the crate `tracing`.
 //!
-//! They name the rule, and never the key.
+//! Reports name the rule, and never the key.
 
 use tollgate_http::Cause;
 #[cfg(feature = "policy")]
@@ -66,8 +66,8 @@ pub(crate) fn waited(rule: &str) {
     tracing::trace!(target: "tollgate", rule, "waits");
 }
 
-/// A request has no key, and the address of its connection is not known. If that is the key, the
-/// server was not told to say it, and each request is refused: this is said once.
+/// A request has no key, and the address of its connection is not known. If the address is the key,
+/// the server does not say addresses, and each request is refused: this is said once.
 pub(crate) fn no_peer(rule: &str) {
     #[cfg(feature = "tracing")]
     {

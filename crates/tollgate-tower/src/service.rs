@@ -21,10 +21,10 @@ use crate::ticket::{Limits, Ticket};
 /// A service that limits requests before they reach another one. A
 /// [`RateLimitLayer`](crate::RateLimitLayer) makes it.
 ///
-/// Clones share their limits. It is ready when the other service is. It decides when it is called,
-/// so a request that is refused or waits does not block other requests. A request that waits keeps
-/// the service that was ready. If that holds something for it, such as a slot of tower's `Buffer`
-/// or a permit of its `ConcurrencyLimit`, put that layer outside of this one.
+/// Clones share their limits. This service is ready when the inner service is. It decides when it
+/// is called, so a request that is refused or waits does not block other requests. A request that
+/// waits keeps the service that was ready. If that holds something for it, such as a slot of
+/// tower's `Buffer` or a permit of its `ConcurrencyLimit`, put that layer outside of this one.
 pub struct RateLimit<S, A, M = MayWait> {
     service: S,
     limits: Arc<Limits<A>>,

@@ -21,7 +21,8 @@ use crate::peer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Missing {
-    /// It is refused, with the status of [`Cause::MissingKey`](tollgate_http::Cause::MissingKey).
+    /// The request is refused, with the status of
+    /// [`Cause::MissingKey`](tollgate_http::Cause::MissingKey).
     #[default]
     Refuse,
     /// All such requests share one limit.

@@ -13,7 +13,7 @@ pub(super) struct Hold {
     /// When that was said, and how long the wait is. It is zero if there is no hold.
     said: Tick,
     wait: Duration,
-    /// When a request went that tries, until its answer comes.
+    /// When the request that tries went, until its answer comes.
     tried: Option<Tick>,
 }
 
@@ -36,8 +36,8 @@ impl Hold {
         self.tried.is_some()
     }
 
-    /// Lets no request go before `until`. Returns whether that changes anything: it does not if an
-    /// earlier answer named a later tick.
+    /// Lets no request go before `until`. Returns whether that changes anything: nothing changes if
+    /// an earlier answer named a later tick.
     pub(super) fn begin(&mut self, until: Tick, now: Tick) -> bool {
         let counts = self.is_tried() || until > self.until;
         if counts {
@@ -51,8 +51,8 @@ impl Hold {
         counts
     }
 
-    /// A request goes. If it is the first one after a hold, the others wait for its answer, or for
-    /// as long again.
+    /// A request goes. If it is the first request after a hold, the others wait for its answer, but
+    /// no longer than the hold was.
     pub(super) fn sent(&mut self, now: Tick) {
         if self.wait > Duration::ZERO {
             self.until = self.until.max(now.saturating_add(self.wait));
@@ -68,7 +68,7 @@ impl Hold {
         }
     }
 
-    /// Returns whether a request that went at `sent` is one that tries. No other one goes before
+    /// Returns whether a request that went at `sent` is the one that tries. No other goes before
     /// its answer.
     pub(super) fn is_tried_by(&self, sent: Tick) -> bool {
         self.is_tried() && sent > self.said

@@ -8,7 +8,7 @@ use super::reading::{Reading, Window};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Permits come back evenly. `reset` is the time until all are back: what is missing divided by
-    /// the rate. Also what is not known better.
+    /// the rate. Also a limit whose kind is not known.
     Bucket,
     /// All permits come back at one time. `reset` is the time until then, whatever is left.
     Fixed,

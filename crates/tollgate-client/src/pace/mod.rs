@@ -43,10 +43,10 @@
 //! # Which limit it is
 //!
 //! The fields do not say how a server counts. `reset` tells it: see [`Kind`](kind::Kind). In a
-//! fixed window that ends in `left` seconds, `r` falls by plan. What is steered there is `r - R *
+//! fixed window that ends in `left` seconds, `r` falls by plan. There the pace steers `r - R *
 //! left`, which does not fall. In a sliding window less is refilled after a time with few requests.
 //!
-//! A server that names no limit leaves only a rate to be found: see [`Tried`](tried::Tried).
+//! If a server names no limit, the pace finds a rate by trying: see [`Tried`](tried::Tried).
 
 mod ends;
 mod hold;
@@ -100,13 +100,13 @@ const LONGEST_SPREAD: f64 = 5.0;
 /// - Windows that begin with the first request move on. Of them 80 to 90 % are used, and 2 to 3 %
 ///   of the answers are 429.
 ///
-/// Shares become equal within a minute, or within some windows if those are long: of 4 and of 16
-/// clients, each gets at least half of an equal share.
+/// Shares become equal within a minute, or within some windows if windows are long: each of 4 or of
+/// 16 clients gets at least half of an equal share.
 ///
-/// A server that names no limit, but waits, says far less. [`answered`](Self::answered) then takes
-/// a limit without numbers, [`ServerLimit::default`], and the rate is found by trying: of the
-/// answers to clients that share a limit at most about 5 % are 429. Their shares become equal only
-/// after hundreds of requests of each.
+/// A server that names only waits says far less. Pass [`answered`](Self::answered) a limit without
+/// numbers, [`ServerLimit::default`], and the rate is found by trying: at most about 5 % of the
+/// answers to clients that share a limit are 429. The clients' shares become equal only after each
+/// has sent hundreds of requests.
 ///
 /// ```
 /// use std::time::Duration;
@@ -194,7 +194,7 @@ impl Pace {
         tick(self.next()).max(self.hold.until())
     }
 
-    /// Returns about how long it takes from one request to the next.
+    /// Returns the approximate time from one request to the next.
     #[must_use]
     pub fn interval(&self) -> Duration {
         Duration::try_from_secs_f64(self.spacing()).unwrap_or(Duration::MAX)
@@ -314,7 +314,7 @@ impl Pace {
         self.hold(until);
     }
 
-    /// Lets all requests go again that only a rate found by trying delays.
+    /// Forgets the rate that was found by trying, so that it delays no request.
     pub(super) fn forgets_rate(&mut self) {
         self.tried = Tried::new();
     }

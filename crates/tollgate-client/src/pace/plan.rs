@@ -10,7 +10,7 @@ const SHORTEST_CORRECTION: f64 = 0.1;
 /// A correction takes this many times the latency of an answer.
 const LATENCIES: f64 = 4.0;
 
-/// Of an error that a request saw, this part is corrected by the next one.
+/// The next request corrects this part of an error that a request saw.
 const GAIN: f64 = 0.8;
 
 /// A request waits at most this many times as long as usual because too few permits are left.
@@ -19,23 +19,23 @@ const SLOWEST: f64 = 4.0;
 /// No request waits longer than this for its turn, or than the window if that is longer.
 const LONGEST_INTERVAL: f64 = 600.0;
 
-/// A bucket keeps this part of its permits, of at most those of [`BUCKET_TIME`] seconds.
+/// A bucket keeps this part of its permits, or of a refill of [`BUCKET_TIME`] if that is less.
 const BUCKET_MARGIN: f64 = 0.6;
 const BUCKET_TIME: f64 = 5.0;
 
-/// If that is less, it keeps this part of at most [`SLOW_BUCKET_QUOTA`] permits: with fewer,
-/// clients don't see of each other what they take.
+/// A bucket keeps at least this part of its permits, or of [`SLOW_BUCKET_QUOTA`] if that is less:
+/// with fewer, a client can't see what other clients take.
 const SLOW_BUCKET_MARGIN: f64 = 0.3;
 const SLOW_BUCKET_QUOTA: f64 = 40.0;
 
-/// A window keeps this part of its permits. They are not used, so it is less than 5 %.
+/// A window keeps this part of its permits. Kept permits are not used, so the part is below 5 %.
 const WINDOW_MARGIN: f64 = 0.04;
 
-/// A window of few permits keeps so many, but at most this part.
+/// A window of few permits keeps this number, but at most this part.
 const FEW_IN_WINDOW: f64 = 7.0;
 const MOST_WINDOW_MARGIN: f64 = 0.15;
 
-/// A window keeps at least so many permits.
+/// A window keeps at least this number of permits.
 const LEAST_WINDOW_MARGIN: f64 = 1.2;
 
 /// A client that is alone keeps this part of the margin of a window.
@@ -57,7 +57,7 @@ impl Pace {
             // In a window none comes back. At its end all do, and what was taken is not known.
             Kind::Fixed if now.remaining <= before.remaining => 0.0,
             Kind::Fixed => refill * time - (before.remaining - now.remaining),
-            // If all were back, it is not known when: at least those that were missing came.
+            // If all permits are back, it is not known when. At least the missing ones came back.
             Kind::Bucket | Kind::Sliding if now.remaining >= window.quota - 1.0 => {
                 window.quota - before.remaining
             }
@@ -135,9 +135,9 @@ impl Pace {
         }
     }
 
-    /// Returns the time constant of a correction. If there are so many spare permits in a bucket
-    /// that each client can send one within its usual interval, then answers come often enough for
-    /// a fast one.
+    /// Returns the time constant of a correction. If a bucket has enough spare permits for each
+    /// client to send one request within its usual interval, answers come often enough for a fast
+    /// correction.
     fn correction(&self, with_spare: bool) -> f64 {
         let rate = self.limit.map_or(1.0, |window| window.rate());
         let is_fast = with_spare && self.judge.kind() == Kind::Bucket;

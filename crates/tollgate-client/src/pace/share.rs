@@ -8,11 +8,11 @@ const SPEED: f64 = 0.25;
 /// Answers are remembered for this many times the time of a correction.
 const MEMORY: f64 = 2.0;
 
-/// With each correction, a share grows by this in addition. A smaller one grows by a larger part of
-/// itself, so that shares become equal also where the margin is too small to tell them apart.
+/// With each correction, a share grows by this in addition. A smaller share grows by a larger part
+/// of itself, so that shares become equal also where the margin is too small to tell them apart.
 const EQUALIZE: f64 = 0.004;
 
-/// A client that took this part of what was taken is alone.
+/// A client that took this part of all taken permits is alone.
 const ALONE: f64 = 0.75;
 
 /// A refusal multiplies the share by this.
@@ -23,8 +23,8 @@ const REFUSED: f64 = 0.5;
 const FEW: f64 = 4.0;
 const SLOW_GROWTH: f64 = 0.01;
 
-/// The logarithms of the smallest and the largest share. It is above 1 if the server refills faster
-/// than it says, because it rounds a window of less than a second up to one.
+/// The logarithms of the smallest and the largest share. A share is above 1 if the server refills
+/// faster than it says, because it rounds a window of less than a second up to one.
 const LEAST: f64 = -14.0;
 const MOST: f64 = 7.0;
 
@@ -39,12 +39,12 @@ const BEGIN_MOST: f64 = -2.0;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
     logarithm: f64,
-    /// The permits that all clients took, in the time, of which so many requests were this
-    /// client's. Older ones count less.
+    /// The permits that all clients took, in which time, and how many requests this client sent.
+    /// Older numbers count less.
     taken: f64,
     time: f64,
     own: f64,
-    /// When the last refusal came that lowered the share.
+    /// When the last refusal that lowered the share came.
     lowered: f64,
     /// When the share was last raised because there was room.
     raised: f64,
@@ -71,7 +71,7 @@ impl Share {
         self.own >= ALONE * self.taken
     }
 
-    /// An answer came late. Its request is one of this client's, too.
+    /// An answer came late. Its request counts as one of this client's too.
     pub(super) fn counts_own(&mut self) {
         self.own += 1.0;
     }
@@ -81,15 +81,15 @@ impl Share {
         (self.logarithm.min(0.0) / 4.0).exp()
     }
 
-    /// The first answer. If other clients keep `level` permits as their margin, they have the share
-    /// that belongs to it, and this one begins with the same.
+    /// The first answer. If other clients keep `level` permits as their margin, their share is the
+    /// one with this margin, and this client begins with the same share.
     pub(super) fn begins(&mut self, window: &Window, level: f64, most_margin: f64) {
         let theirs = 4.0 * (level / most_margin).max(0.01).ln();
         let least = BEGIN_LEAST.max((2.0 / window.quota).ln().min(0.0));
         self.logarithm = theirs.clamp(least, BEGIN_MOST.max(least));
     }
 
-    /// All clients took `taken` permits in this time, and should have taken `wanted` a second.
+    /// All clients took `taken` permits in `time` seconds, and should have taken `wanted` a second.
     pub(super) fn learns(
         &mut self,
         window: &Window,
@@ -115,16 +115,15 @@ impl Share {
             self.logarithm += change.min(most);
         }
         if self.taken >= 2.0 {
-            // Its part of what was taken. All parts add up to 1.
+            // This client's part of the taken permits. All clients' parts add up to 1.
             let part = (self.own / self.taken).min(1.0);
             self.logarithm = self.logarithm.max((part / 2.0).ln());
         }
         self.logarithm = self.logarithm.clamp(LEAST, MOST);
     }
 
-    /// No other client took anything lately.
-    /// The request went at `sent`. If that was before the share was last raised, the others may
-    /// not have seen it yet.
+    /// No other client took anything lately. The request went at `sent`. If the share was raised
+    /// after that, other clients may not have seen the raise yet.
     pub(super) fn has_room(&mut self, window: &Window, sent: f64, received: f64) {
         if window.quota >= FEW && sent >= self.raised {
             self.raised = received;

@@ -17,11 +17,11 @@ const REFUSED: f64 = 0.1;
 /// The same after several refusals in a row that had only few grants between them.
 const REFUSED_OFTEN: f64 = 0.5;
 
-/// So many grants between two refusals are few, and so many tell the rate.
+/// Fewer grants than `FEW` between two refusals are few. From `ENOUGH` on they tell the rate.
 const FEW: f64 = 5.0;
 const ENOUGH: f64 = 10.0;
 
-/// So many refusals with few grants between them mean that the rate is too high.
+/// This number of refusals with few grants between them means that the rate is too high.
 const SHORT_ROWS: u32 = 2;
 
 /// The rate is at most this many times what was granted lately.
@@ -45,7 +45,7 @@ const LEAST_OF_MEAN: f64 = 0.5;
 const LONG: f64 = 64.0;
 const LONGEST: f64 = 600.0;
 
-/// Of a time without requests, at most so many seconds count.
+/// A time without requests counts as at most this number of seconds.
 const IDLE: f64 = 1.0;
 
 /// The bounds of the rate, in requests a second.
@@ -99,7 +99,7 @@ impl Tried {
         self.spacing().filter(|_| self.is_known)
     }
 
-    /// A request goes. If it did not wait for its turn, there may have been none for long.
+    /// A request goes. If it did not wait for its turn, there may have been no request for long.
     pub(super) fn sent(&mut self, now: f64, waited: bool) {
         let gap = (now - self.last_sent.unwrap_or(now)).max(0.0);
         self.busy += if waited { gap } else { gap.min(IDLE) };

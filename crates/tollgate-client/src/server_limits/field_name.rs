@@ -89,8 +89,8 @@ impl<'h> FieldName<'h> {
 }
 
 impl<'h> Group<'h> {
-    /// Returns the name of the limit, if no field says it: what is counted, or what is before
-    /// `RateLimit` except for `X-`.
+    /// Returns the limit's name if no field names it: what is counted, or the text before
+    /// `RateLimit` without `X-`.
     pub(super) fn name(self) -> &'h str {
         if !self.counted.is_empty() {
             return self.counted;

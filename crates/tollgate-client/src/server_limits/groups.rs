@@ -1,4 +1,4 @@
-//! Limits of which each number has a field of its own.
+//! Limits in fields with one number each.
 
 use std::time::{Duration, SystemTime};
 

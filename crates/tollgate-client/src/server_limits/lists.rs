@@ -73,8 +73,7 @@ impl Lists {
         }
     }
 
-    /// Returns all limits: those of the lists, those without names, and policies of which nothing
-    /// else is said.
+    /// Returns all limits: those of the lists, those without names, and policies without a limit.
     pub(super) fn merge(self, groups: impl Iterator<Item = ServerLimit>) -> Vec<ServerLimit> {
         let mut limits = Vec::new();
         let mut policies = Policies::new(self.policies);

@@ -34,9 +34,9 @@ use self::lists::Lists;
 /// milliseconds. Dates and times of day are compared with the answer's own `Date`, and if it has
 /// none, with `now`.
 ///
-/// What is malformed is ignored: of a list the member or the parameter, and otherwise the field.
-/// Values are capped: see the constants. A limit that says nothing beyond an earlier one is left
-/// out.
+/// In a list, only a malformed member or parameter is ignored. Any other malformed field is
+/// ignored. Values are capped: see the constants. A limit that says nothing beyond an earlier one
+/// is left out.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -181,7 +181,7 @@ impl ServerLimit {
             && self.reset.is_none()
     }
 
-    /// Returns whether it says nothing that the other one doesn't.
+    /// Returns whether this limit says nothing that `other` does not say.
     fn is_said_by(&self, other: &Self) -> bool {
         fn agrees<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
             one.is_none() || one == other

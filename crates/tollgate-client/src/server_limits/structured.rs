@@ -101,7 +101,7 @@ fn item_of(text: &str) -> Option<Item<'_>> {
     is_bare.then(|| Parser::new(text).parse_item().ok())?
 }
 
-/// Splits `key=value`. There is none if the text has no such form.
+/// Splits `key=value`. Returns `None` if the text has another form.
 fn key_and_value(text: &str) -> Option<(&str, &str)> {
     let (key, value) = text.split_once('=')?;
     Some((key_of(key)?, value))

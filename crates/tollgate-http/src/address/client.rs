@@ -48,13 +48,13 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Each proxy appends the address of its peer. So the last entry is as true as the last proxy is
 /// trusted, and the entry before it as true as that one. Entries are read from the last to the
 /// first, over all lines of the header, for as long as the address is that of a trusted proxy. The
-/// first address that is not is the client's.
+/// first address that is not a trusted proxy's is the client's.
 ///
 /// - If the peer is not trusted, the client is the peer, whatever the headers say.
 /// - If all entries are trusted, the client is the first one of the header.
 /// - An entry that is no address ends the search: one that is malformed or empty, `unknown`, or a
-///   name such as `_hidden`. The client is then the proxy that wrote it. All clients for which it
-///   writes this are one client.
+///   name such as `_hidden`. The client is then the proxy that wrote it. All clients for which a
+///   proxy writes such an entry are one client.
 /// - At most 64 entries are looked at, and each has at most 1024 bytes. So a long header costs no
 ///   more than a short one. Nothing is allocated.
 /// - `::ffff:192.0.2.7` and `64:ff9b::192.0.2.7` are `192.0.2.7`, as a peer, in an entry and in a
@@ -149,7 +149,7 @@ impl ClientAddress {
 
     /// Trusts the proxies in these networks, in addition to earlier ones.
     ///
-    /// How many there are makes little difference to the time that [`of`](Self::of) takes.
+    /// The number of networks makes little difference to the time that [`of`](Self::of) takes.
     pub fn trust_networks(mut self, networks: impl IntoIterator<Item = IpNet>) -> Self {
         let mut all = self.networks.map(Arc::unwrap_or_clone).unwrap_or_default();
         all.add(networks);
@@ -210,7 +210,7 @@ impl ClientAddress {
     /// Reads `X-Real-IP` from trusted proxies, in place of another header.
     ///
     /// It has one address. If there are several lines, or if it is malformed, the client is the
-    /// peer. The address in it is not checked further, also if it is that of a trusted proxy.
+    /// peer. The header's address is not checked further, also if it is that of a trusted proxy.
     pub fn x_real_ip(self) -> Self {
         self.header(HeaderName::from_static("x-real-ip"))
     }
@@ -270,8 +270,8 @@ impl ClientAddress {
         }
     }
 
-    /// Goes from proxy to proxy. `entries` are the addresses that they wrote, from the last one to
-    /// the first, and `None` where one is no address.
+    /// Follows the trusted proxies to the client. `entries` are the addresses that the proxies
+    /// wrote, from the last one to the first: `None` is an entry that is no address.
     fn walk(&self, peer: IpAddr, entries: impl Iterator<Item = Option<IpAddr>>) -> IpAddr {
         let mut entries = entries.take(MAX_ENTRIES);
         let mut client = peer;

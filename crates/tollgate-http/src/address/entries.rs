@@ -7,7 +7,7 @@ use http::header::ValueIter;
 const MAX_ENTRY: usize = 1024;
 
 /// Entries of all lines of a header, from the last entry of the last line to the first one of the
-/// first line. `None` is an entry that is too long, and the last one that is returned.
+/// first line. An entry that is too long is `None`, and no other follows it.
 pub(super) struct Entries<'h> {
     lines: ValueIter<'h, HeaderValue>,
     /// What is left of a line.

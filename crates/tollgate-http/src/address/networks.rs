@@ -15,7 +15,7 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// Adds networks. Those of IPv4 addresses that are written as IPv6 are networks of IPv4.
+    /// Adds networks. A network of IPv4 addresses written as IPv6 becomes one of IPv4.
     pub(super) fn add(&mut self, networks: impl IntoIterator<Item = IpNet>) {
         self.disjoint.extend(networks.into_iter().map(|network| {
             let (address, bits) = canonical_network(network.addr(), network.prefix_len());

@@ -29,7 +29,7 @@ pub enum Body {
     #[default]
     Text,
     /// `application/problem+json`, as RFC 9457 has it. Rates, overloads and bans have the types of
-    /// the draft for `RateLimit` fields, with the names of the limits that deny the request.
+    /// the draft for `RateLimit` fields. The body names the limits that deny the request.
     Problem,
     /// No body.
     Empty,

@@ -46,7 +46,7 @@ impl Fields {
     pub const X_SECONDS: Self = Self(8);
     /// `X-RateLimit-Limit`, `-Remaining` and `-Reset`, with the reset as seconds since 1970.
     pub const X_EPOCH: Self = Self(16);
-    /// Those of Spring Cloud Gateway. The rate is in permits per second, rounded down.
+    /// The fields of Spring Cloud Gateway. The rate is in permits per second, rounded down.
     pub const SPRING: Self = Self(32);
 
     /// Returns whether all of these generations are written.

@@ -116,7 +116,7 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
 
 /// Returns which limits are written, by their positions, if there are too many: the tightest.
 fn listed<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<SmallVec<[usize; LISTED]>> {
-    // Here a concurrency, whose reset is not known, is as tight as its number says.
+    // The reset of a concurrency is not known, so only its remaining permits say how tight it is.
     let tight = |limit: &LimitState<'_>| {
         let (grants, _, wait, left) = slack(limit);
         (grants, wait, left)
@@ -167,8 +167,8 @@ fn write_member(limit: &LimitState<'_>, policy: &mut Value, state: &mut Value) {
     }
 }
 
-/// The policies of drafts 04 to 07. They have no names, and no two may have the same quota: of
-/// those the one with the longest window is written, which is the strictest in the long run.
+/// The policies of drafts 04 to 07. They have no names, and no two may have the same quota: only
+/// the one with the longest window is written, because it is the strictest in the long run.
 fn write_windows<'a>(
     limits: impl Iterator<Item = LimitState<'a>> + Clone,
     headers: &mut HeaderMap,
@@ -260,7 +260,7 @@ fn window(limit: &LimitState<'_>) -> Option<u64> {
     Some(seconds_until(limit.window()?).max(1))
 }
 
-/// Returns a policy: the most permits that can be had at once, and in how many seconds they come
+/// Returns a policy: the most permits that are available at once, and in how many seconds they come
 /// back, rounded up. A concurrency has no seconds.
 ///
 /// So the difference to what is left says how many were used. A burst that comes back in a part of

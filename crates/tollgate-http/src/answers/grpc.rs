@@ -58,7 +58,7 @@ struct Delay {
     nanos: i32,
 }
 
-/// Writes the trailers of a refused call, which are all that its answer has.
+/// Writes the trailers of a refused call. Its answer has nothing else.
 pub(super) fn write(refusal: &Refusal<'_>, headers: &mut HeaderMap) {
     let code = code(refusal.cause());
     let message = text(refusal, "");

@@ -9,7 +9,7 @@ use std::fmt;
 pub(super) const MAX_PARTS: usize = 256;
 
 /// A request has several values of one name that differ, or more values than are read. It is not
-/// known which of them the service reads, so none of them is a key.
+/// known which value the service reads, so none is a key.
 ///
 /// ```
 /// use http::Request;
@@ -34,7 +34,7 @@ impl Error for Ambiguous {}
 #[derive(Debug, Default)]
 pub(super) struct Found<'r> {
     first: Option<Cow<'r, str>>,
-    /// The other values. They are left out if all are equal.
+    /// The other values. Left out if all values are equal.
     others: Vec<Cow<'r, str>>,
     /// Whether there can be more.
     pub(super) more: bool,

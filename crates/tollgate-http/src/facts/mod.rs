@@ -97,7 +97,7 @@ pub struct RequestFacts<'r> {
     cookies: Many<'r>,
 }
 
-/// Where the path is. It is looked for when it is asked for.
+/// Where the path is. The path is looked up when it is first needed.
 #[derive(Clone, Copy)]
 enum PathSource<'r> {
     Uri,
@@ -157,7 +157,7 @@ impl<'r> RequestFacts<'r> {
     /// Sets the path, in place of that of the URI. The path is as the client sent it: it is brought
     /// into the form of [`path_form`](Self::path_form), and a query at its end is left out.
     ///
-    /// Use it if a router has taken a prefix off the URI, and rules have the whole path.
+    /// Use it if a router has taken a prefix off the URI, and rules match the whole path.
     ///
     /// ```
     /// use http::Request;

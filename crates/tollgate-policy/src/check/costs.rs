@@ -36,8 +36,8 @@ pub(super) fn check(rule: &Rule, problems: &mut Problems) {
     }
 }
 
-/// Returns a limit that never grants so many permits, and how many it can grant. Of plans, all must
-/// deny them; the one that grants the most is returned.
+/// Returns a limit that never grants `n` permits, and how many it can grant. With plans, all must
+/// deny `n`; the plan that grants the most is returned.
 fn never_grants(rule: &Rule, n: u64) -> Option<(&str, u64)> {
     let Some(plans) = &rule.plan else {
         return rule.limits.iter().find_map(|text| most_below(text, n));

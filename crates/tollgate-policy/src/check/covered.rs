@@ -29,7 +29,7 @@ impl Before<'_> {
         }
     }
 
-    /// Says why conditions are never reached that these cover.
+    /// Says why conditions that these cover are never reached.
     fn reason(&self) -> String {
         let name = quoted(self.name);
         let comes_first = "comes first and matches the same requests";

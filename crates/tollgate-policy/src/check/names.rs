@@ -111,9 +111,9 @@ impl<R: Fn(&str) -> bool> Names<'_, R> {
 
 const SUPPLIED: &str = "If the program supplies such a fact, list it in `facts`";
 
-/// Whether a name differs from another one by a slip that makes no other word: by case and
-/// separators, two letters that are exchanged, a vowel that is missing from a short name, or one
-/// letter too many or too few in a long name. `client-id` is another word.
+/// Whether a name differs from another one by a slip that makes no other word: case and separators,
+/// two exchanged letters, a vowel missing from a short name, or one letter too many or too few in a
+/// long name. `client-id` is another word.
 fn is_slip(name: &str, own: &str) -> bool {
     if name.len() > 2 * own.len() {
         return false;

@@ -168,7 +168,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         Ok(made)
     }
 
-    /// Makes a limit whose texts are of one kind.
+    /// Makes a limit from texts that must be of one kind.
     fn of_specs(
         &self,
         rule: &Rule,

@@ -24,7 +24,7 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     sets: &[impl Facts],
     patience: Option<Duration>,
 ) -> Decision<R, C> {
-    // It is filled where it stays: moving it takes time.
+    // `asks` is filled in place, because moving it takes time.
     let mut asks = Asks::new(policy);
     asks.patience = patience;
     if let Some(why) = asks.collect(sets) {
@@ -167,8 +167,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
         matches!(limit, Some(RuleLimit::Table(_) | RuleLimit::Single(_)))
     }
 
-    /// Returns what one limit would answer now. While a key is banned, all limits of the rule
-    /// answer so.
+    /// Returns what one limit would answer now. While a key is banned, each limit of the rule
+    /// answers that it is.
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
         let rule = self.policy.rules.get(ask.rule)?;
@@ -181,8 +181,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
         }
     }
 
-    /// Finds the rules in the shadow that must take nothing: those with several limits, one of
-    /// which would deny.
+    /// Finds the shadow rules that must take nothing: one of their several limits would deny.
     fn look_ahead(&mut self) {
         let policy = &*self.policy;
         let has_several = |ask: &Ask| match policy.rules.get(ask.rule) {

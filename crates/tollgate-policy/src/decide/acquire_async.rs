@@ -82,7 +82,7 @@ async fn decide_collected<R: Deref<Target = Policy<C>>, C: PolicyClock>(
 }
 
 impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
-    /// Takes the asks out of the collected ones that only a store elsewhere can answer.
+    /// Takes those asks out of the collected ones that only a store elsewhere can answer.
     fn remote_members(&mut self) -> Vec<RemoteMember> {
         let asks = mem::take(&mut self.remote).into_iter();
         let members = asks.filter_map(|ask| {

@@ -52,7 +52,7 @@ pub enum Reason<'d> {
         /// The name of the rule.
         rule: &'d str,
     },
-    /// A part of this rule's key has several values that differ. Or the rule's key, conditions or
+    /// A part of this rule's key has several different values. Or the rule's key, conditions or
     /// cost depend on a fact that has more values than are read.
     Ambiguous {
         /// The name of the rule.
@@ -260,9 +260,9 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         }
     }
 
-    /// Returns which fallback decided, because a store did not answer: that of the limit that
-    /// denies the request, or of the first one whose fallback grants it. `None` if each limit
-    /// decided itself. Shadow rules decide nothing.
+    /// Returns the fallback that decided because a store did not answer: that of the limit that
+    /// denies the request, or the first one that grants it. `None` if each limit decided itself.
+    /// Shadow rules decide nothing.
     ///
     /// ```
     /// # #[cfg(feature = "redis")]

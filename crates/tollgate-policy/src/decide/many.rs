@@ -21,8 +21,8 @@ use crate::policy::Policy;
 /// How many times a request tries to take from all limits. Each failure is a lost race.
 const ROUNDS: u32 = 3;
 
-/// The permits of a request that many limits allow. Dropped, it keeps its permits and leaves its
-/// concurrency slots.
+/// The permits of a request that many limits allow. If it is dropped, it keeps its permits and
+/// leaves its concurrency slots.
 pub(crate) struct Many<R: Deref<Target = Policy<C>>, C: PolicyClock> {
     asks: Asks<R, C>,
     /// What each limit granted, until it is settled, given back or left.
@@ -53,7 +53,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Many<R, C> {
         Some(held.granted.info())
     }
 
-    /// Corrects the estimates: there is a cost for each limit. Leaves each concurrency.
+    /// Corrects the estimate of each limit to its cost in `costs`. Leaves each concurrency.
     pub(crate) fn settle(&mut self, costs: &[u64]) -> Settled {
         let now = self.asks.now();
         let mut sum = Settled::default();
@@ -105,7 +105,7 @@ pub(crate) fn take_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
                 asks.with(index, |limit| limit.count(false, denied.requested()));
                 return Err(Refused::Denied(index, denied));
             }
-            // It lost a race, and all of it was rolled back.
+            // The request lost a race, and all its permits were rolled back.
             Err(_) => now = asks.now().max(now),
         }
     }
@@ -212,7 +212,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for Many<R, C> {
     }
 }
 
-/// Leaves the concurrency slots that are left. If a waker panics, dropping the rest goes on.
+/// Leaves the remaining concurrency slots. If a waker panics, the rest are dropped all the same.
 struct Leaving<'l, R, C, I>
 where
     R: Deref<Target = Policy<C>>,

@@ -33,13 +33,13 @@ pub(crate) struct DeniedElsewhere {
 }
 
 impl DeniedElsewhere {
-    /// Returns whether it says that the store is not available, and nothing about the request.
+    /// Returns whether the denial says only that the store is not available.
     pub(crate) fn is_unavailable(&self) -> bool {
         let fallback = self.fallback;
         fallback.is_some_and(|fallback| fallback != FallbackKind::Local)
     }
 
-    /// Returns how much it says about the request.
+    /// Returns how much the denial says about the request.
     fn says(&self) -> u8 {
         match self.fallback {
             None => 2,
@@ -48,8 +48,8 @@ impl DeniedElsewhere {
     }
 }
 
-/// The limits of stores that a request asks. Those of one call lie side by side: first those that
-/// can deny, store by store, and then rule by rule those on trial.
+/// The limits of stores that a request asks. The limits of one call lie side by side: first the
+/// limits that can deny, by store, and then the limits on trial, by rule.
 pub(crate) struct Remotes {
     pub(crate) members: Vec<RemoteMember>,
     keys: Bytes,

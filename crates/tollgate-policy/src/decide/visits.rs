@@ -18,7 +18,7 @@ impl<C> Visitor<C> for Take {
     }
 }
 
-/// Returns how many permits a limit has.
+/// Returns how many permits of a limit are available.
 pub(crate) struct Available(pub(crate) Tick);
 
 impl<C> Visitor<C> for Available {

@@ -11,7 +11,7 @@ use crate::rule::failure;
 
 /// What a rule that applies does.
 pub(super) enum Outcome {
-    /// It denies the request whatever is left.
+    /// The rule denies the request whatever is left.
     Denies(Why),
     Asks(Asked),
 }
@@ -28,7 +28,7 @@ struct Limits {
 /// Why a rule denies a request whose conditions may hold by values that are not read.
 const UNREAD: &str = "its conditions depend on more values than are read, so they are ambiguous";
 
-/// Returns why a rule does not apply whose key is missing.
+/// Returns why a rule without its key does not apply.
 pub(super) fn skipped(rule: &Rule, facts: &(impl Facts + ?Sized)) -> String {
     let key = key::key(rule, facts);
     let missing = key.iter().find(|part| part.value.is_none());

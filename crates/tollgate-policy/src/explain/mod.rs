@@ -91,9 +91,9 @@ pub struct Explained {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Applied {
-    /// It applies, and can deny the request.
+    /// The rule applies, and can deny the request.
     Yes,
-    /// It applies, but only reports what it would decide.
+    /// The rule applies, but only reports what it would decide.
     Shadow,
     /// It does not apply.
     No,

@@ -9,9 +9,9 @@ use crate::rule::{Bytes, Reads};
 
 /// What became of a rule.
 enum State {
-    /// It would apply, but its key is missing.
+    /// The rule would apply, but its key is missing.
     Skipped,
-    /// It applies by its own conditions, or with the rule that names it.
+    /// The rule applies by its own conditions, or with the rule that names it.
     Applies(Option<usize>, Outcome),
 }
 

@@ -55,7 +55,7 @@ impl Value<'_> {
     }
 
     /// Returns the value as a number, if it is one. A larger number than [`u64::MAX`] counts as
-    /// that.
+    /// `u64::MAX`.
     #[must_use]
     pub fn as_number(&self) -> Option<u64> {
         match self {
@@ -105,7 +105,7 @@ impl From<u64> for Value<'_> {
     }
 }
 
-/// The values that a request has of a fact.
+/// The values of one fact of a request.
 ///
 /// A client can send a header, a parameter of a query or a cookie several times. Then it is not
 /// known which value the program reads, so all of them are here. Equal values count as one.

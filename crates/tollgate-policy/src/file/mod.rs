@@ -54,7 +54,7 @@ impl<T> From<T> for At<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Apply {
     /// The first one. Shadow rules that match and come before it apply too. So does a rule that
-    /// matches by some of several values, but not by each: the next one is tried then.
+    /// only some of several values match: then the next rule is tried.
     #[default]
     First,
     /// All of them, all or nothing.
@@ -201,13 +201,13 @@ pub enum Fallback {
     Closed,
     /// Every request is granted.
     Open,
-    /// Some permits are granted, over all keys of the limit in this process. Then requests are
-    /// denied.
+    /// A number of permits is granted, over all keys of the limit in this process. Then requests
+    /// are denied.
     OpenAtMost {
         /// The most permits in one outage, and in one minute for calls that fail without an outage.
         at_most: At<u64>,
-        /// If there is one, `at_most` holds for each such period, in place of the whole outage and
-        /// the minute.
+        /// With a period, `at_most` holds for each one, in place of the whole outage and the
+        /// minute.
         per: Option<At<Duration>>,
     },
     /// Each process decides by its share of the limit.
@@ -278,7 +278,7 @@ pub struct Rule {
 /// The secret by which stores hide the keys of clients. `Debug` does not show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySecret {
-    /// The secret itself. A policy that is written again has it too.
+    /// The secret itself. A policy that is written out contains it too.
     Text(Secret),
     /// The name of the environment variable that has it.
     Env(String),

@@ -29,7 +29,7 @@ impl Hasher for Pass {
         self.0
     }
 
-    /// Only for keys that are no hashes, which there are none of.
+    /// Only for keys that are not hashes. There are none.
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(*byte);

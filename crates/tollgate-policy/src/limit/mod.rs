@@ -64,10 +64,10 @@ impl<C> RuleLimit<C> {
     }
 }
 
-/// What grants a request that a limit on trial denies. It has an address that does not change.
+/// Grants a request that a limit on trial denies. It has an address that does not change.
 pub(crate) static EXEMPT: Exempt = Exempt;
 
-/// Visits a limit, or a limit on trial.
+/// Visits a limit, which can be on trial.
 #[inline(always)]
 fn visit<C, M: Member<C>, V: Visitor<C>>(limit: &M, trial: bool, visitor: V) -> V::Output {
     match trial {
@@ -83,7 +83,7 @@ struct Once<V, O> {
 }
 
 impl<C: Clock + fmt::Debug + Send + Sync> RuleLimit<C> {
-    /// Visits the limit of a key. `trial` says whether it only reports what it would decide.
+    /// Visits the limit of a key. `trial` says whether the limit only reports what it would decide.
     /// Returns `None` if there is no such plan.
     #[inline]
     pub(crate) fn visit<V: Visitor<C>>(
@@ -149,8 +149,8 @@ impl<C> fmt::Debug for RuleLimit<C> {
     }
 }
 
-/// Lends a clock to a composition none of whose limits has one, such as a concurrency alone. It
-/// grants everything.
+/// Lends a clock to a composition whose limits have none, such as a concurrency alone. It grants
+/// everything.
 pub(crate) struct OnlyClock<'c, C>(pub(crate) &'c C);
 
 impl<C> Member<C> for OnlyClock<'_, C> {

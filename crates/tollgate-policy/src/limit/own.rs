@@ -97,8 +97,8 @@ impl fmt::Debug for KeyRef<'_> {
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
 pub trait Limit: fmt::Debug + Send + Sync {
-    /// Returns how many permits a key has left, or the answer to a request for `n` of them. It
-    /// takes nothing.
+    /// Returns how many permits a key has left, or the answer to a request for `n` of them. Takes
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ pub trait Limit: fmt::Debug + Send + Sync {
     fn undo(&self, key: KeyRef<'_>, n: u64, now: Tick) -> u64;
 
     /// Corrects an estimate of `n` permits to what the request cost in the end. The default gives
-    /// back what is too much, and charges nothing more.
+    /// back unused permits, and charges nothing more.
     fn settle(&self, key: KeyRef<'_>, n: u64, actual: u64, now: Tick) -> Settled {
         let mut settled = Settled::default();
         let unused = n.saturating_sub(actual);

@@ -67,7 +67,7 @@ pub struct RemoteDenied {
     /// The limit's answer.
     pub denied: Denied,
     /// Which fallback decided, if the store did not answer. Such a denial does not count towards a
-    /// ban. That of `Closed` or `Open` says that the store is not available, and not that the
+    /// ban. A denial by `Closed` or `Open` means that the store is not available, not that the
     /// client sent too much.
     pub fallback: Option<FallbackKind>,
 }
@@ -159,13 +159,13 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// All that must be different, if the store can't make the limit.
+    /// Everything that must be different, if the store can't make the limit.
     fn limit(&self, spec: &LimitSpec<'_>) -> Result<Arc<RemoteLimit>, Vec<RemoteRefusal>>;
 
     /// Says whether the store hides keys by the secret of a policy: see
     /// [`LimitSpec::key_secret`].
     ///
-    /// The default is that it does not. A policy with a secret is then refused.
+    /// By default the store does not, and a policy with a secret is refused.
     ///
     /// # Errors
     ///

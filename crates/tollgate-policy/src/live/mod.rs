@@ -136,7 +136,7 @@ impl<C> From<Policy<C>> for LivePolicy<C> {
     }
 }
 
-/// For what shares a policy that can be reloaded, such as the layers of `tollgate-tower`.
+/// For types that share a policy that can be reloaded, such as the layers of `tollgate-tower`.
 impl<C> From<Policy<C>> for Arc<LivePolicy<C>> {
     fn from(policy: Policy<C>) -> Self {
         Self::new(policy.into())

@@ -135,7 +135,7 @@ impl<C: PolicyClock, F: FnMut(Result<Reloaded, FileError>)> Task<C, F> {
         loop {
             let mut next = self.live.reload_if_changed(&self.path);
             while let Some(report) = next {
-                // The folders may be others now: watch them anew, and read the file again.
+                // The folders may have changed: watch them anew, and read the file again.
                 _watcher = watcher_of(&self.path, &self.signal);
                 next = self.live.reload_if_changed(&self.path);
                 (self.report)(report);

@@ -62,8 +62,8 @@ impl PolicyFile {
     }
 }
 
-/// Reads a policy from any format that describes itself, such as YAML and JSON. It has no
-/// positions, so errors name the fields alone. The error lists all that is wrong.
+/// Reads a policy from any format that describes itself, such as YAML and JSON. These formats have
+/// no positions, so errors only name the fields. The error lists all that is wrong.
 impl<'de> serde::Deserialize<'de> for PolicyFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::from_serde(deserializer)?.map_err(D::Error::custom)

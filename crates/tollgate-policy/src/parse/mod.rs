@@ -95,7 +95,7 @@ impl PolicyFile {
     ///
     /// # Errors
     ///
-    /// All errors of the file. If the text is not TOML, only what is wrong with its syntax.
+    /// All errors of the file, or only the syntax error if the text is not TOML.
     pub fn from_toml(text: &str) -> Result<Self, Problems> {
         let (file, problems) = read_toml(text);
         match problems.has_errors() {

@@ -15,7 +15,7 @@ pub(super) fn check(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     if rule.overrides.is_empty() {
         return;
     }
-    // A part that is wrong still counts.
+    // An invalid part of the key still counts.
     let parts = table
         .get("key")
         .map_or(0, |key| key.node.one_or_more().len());

@@ -53,7 +53,7 @@ pub(crate) const BAN_WITHOUT_KEY: &str = "needs a `key`: a ban is for one key";
 /// The most parts of a key.
 const MAX_PARTS: usize = 8;
 
-/// Reads a rule. What is wrong is reported, and stays as if the rule did not say it.
+/// Reads a rule. An invalid field is reported, and treated as absent.
 pub(super) fn rule(
     table: Table<'_>,
     facts: Option<&[At<String>]>,

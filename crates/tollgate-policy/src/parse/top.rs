@@ -24,7 +24,7 @@ const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)]
 /// The most rules of a file, and the most entries of each of its lists.
 const MAX_RULES: usize = 100_000;
 
-/// Reads a file. What is wrong is reported, and left out.
+/// Reads a file. An invalid part is reported, and left out.
 pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
     let table = Table {
         entries,

@@ -134,7 +134,7 @@ impl<C> CompiledRule<C> {
 }
 
 impl<C: Clock> CompiledRule<C> {
-    /// Forgets a key. Returns whether anything was known of it.
+    /// Forgets a key. Returns whether the key was known.
     pub(crate) fn forget(&self, key: &KeyHash) -> bool {
         let mut known = false;
         for limit in &self.limits {
@@ -171,8 +171,8 @@ impl<C: Clock> CompiledRule<C> {
     }
 }
 
-/// The most that a fact of the answer can say for a limit that is not known to be a rate, if the
-/// rule does not say it.
+/// The default for the largest cost from a fact of the answer, for a limit that is not known to be
+/// a rate.
 const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
 
 /// What a limit allows.

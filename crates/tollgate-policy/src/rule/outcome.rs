@@ -3,13 +3,13 @@
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// It succeeded. Rules that count failures give its permits back.
+    /// The request succeeded. Rules that count failures give its permits back.
     Success,
-    /// It failed because of what the client did, such as a wrong password. Rules that count
-    /// successes give its permits back.
+    /// The request failed because of what the client did, such as a wrong password. Rules that
+    /// count successes give its permits back.
     Failure,
-    /// It neither succeeded nor failed, for example because of an error of the service. Rules that
-    /// count failures or successes give its permits back.
+    /// The request neither succeeded nor failed, for example because of an error of the service.
+    /// Rules that count failures or successes give its permits back.
     Neither,
     /// The client went away before the answer, so the outcome is not known. Rules that count
     /// failures keep its permits; otherwise a client could send requests without end. But it does

@@ -12,7 +12,7 @@ use crate::file::Rule;
 use crate::limit::{KeyHash, Overrides, PolicyClock, RuleLimit, Spec, Table};
 use crate::rule::CompiledRule;
 
-/// A change of a limit that goes on. It is made when the whole policy is known to be good.
+/// A change of a limit that keeps its state. It is made when the whole policy is known to be valid.
 pub(crate) struct Change<C> {
     limit: Arc<RuleLimit<C>>,
     what: What,
@@ -68,7 +68,7 @@ impl<'p, C> Reuse<'p, C> {
         (is_same && old.source.capacity == rule.capacity).then_some(old)
     }
 
-    /// Returns a limit that goes on, and notes how it changes. Returns `None` if it starts anew.
+    /// Returns a limit that keeps its state, and notes its changes. `None` if it starts anew.
     pub(crate) fn limit(
         &mut self,
         rule: &Rule,

@@ -11,8 +11,7 @@ pub use saved::StateError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleState {
-    /// The rule goes on: it did not change in a way that concerns its state. Or its state was
-    /// restored.
+    /// The rule keeps its state: no change concerned the state. Or its state was restored.
     Kept,
     /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
     /// new limit can hold them.

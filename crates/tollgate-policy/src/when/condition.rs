@@ -88,7 +88,7 @@ impl When {
         self.fulfilled(reading, &|it, reading| it.holds_by(facts, reading))
     }
 
-    /// Returns whether the conditions hold if `holds` says so of each single one.
+    /// Returns whether the conditions hold if `holds` says which single conditions hold.
     pub(super) fn fulfilled(
         &self,
         reading: Reading,

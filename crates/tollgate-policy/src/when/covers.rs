@@ -29,8 +29,8 @@ impl When {
         self.all.iter().all(implied) && any && not
     }
 
-    /// Whether no request fulfills these conditions. `true` is certain; `false` can also mean that
-    /// it is not known.
+    /// Whether no request fulfills these conditions. `true` is certain; `false` can also mean
+    /// unknown.
     pub(crate) fn is_contradiction(&self) -> bool {
         let is_excluded = self.not.as_ref().is_some_and(|not| {
             let others = Self {
@@ -44,8 +44,7 @@ impl When {
         is_excluded || has_none
     }
 
-    /// Whether no request fulfills both. `true` is certain; `false` can also mean that it is not
-    /// known.
+    /// Whether no request fulfills both. `true` is certain; `false` can also mean unknown.
     pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         let no_alternative = |when: &Self, other: &Self| {
             !when.any.is_empty() && when.any.iter().all(|it| it.is_disjoint(other))

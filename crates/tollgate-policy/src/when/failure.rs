@@ -10,7 +10,7 @@ use super::reading::Reading;
 /// The longest value that is shown, in characters.
 const SHOWN: usize = 80;
 
-/// The first of some conditions that a request does not fulfill.
+/// The first condition that a request does not fulfill.
 ///
 /// ```
 /// use tollgate_policy::FactName;

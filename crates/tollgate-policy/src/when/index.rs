@@ -24,7 +24,7 @@ pub(super) type Lists<'m> = SmallVec<[&'m [u32]; 16]>;
 /// The most bytes of a text that are hashed, so that a long value costs little.
 const MAX_HASHED: usize = 512;
 
-/// What of a value leads to rules.
+/// The part of a value that leads to rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
     Whole,
@@ -51,7 +51,7 @@ struct Probe {
     lists: HashMap<u64, Vec<u32>, FixedState>,
 }
 
-/// The rules by parts of facts.
+/// Finds rules by parts of a request's facts.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     probes: Vec<Probe>,
@@ -61,7 +61,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Lists rules by their conditions, each under the key that it shares with the fewest others.
-    /// `facts` are all that these read, sorted.
+    /// `facts` are all facts that the conditions read, sorted.
     pub(super) fn new(whens: &[When], facts: &[FactName]) -> Self {
         let mut shared: HashMap<Key<'_>, u64, FixedState> = HashMap::default();
         for when in whens {
@@ -131,7 +131,7 @@ impl Index {
 }
 
 impl Probe {
-    /// Adds the list of a value. `path` keeps the hashes of its segments for the next probe.
+    /// Adds the rules of a value. `path` keeps the hashes of its segments for the next probe.
     #[inline]
     fn push<'m>(&'m self, input: &Input<'_>, path: &mut Path, lists: &mut Lists<'m>) {
         let hash = self.part.hash(input, path);
@@ -182,7 +182,7 @@ fn push_segments(mut text: &str, path: &mut Path) {
     }
 }
 
-/// Returns the hash of the segments at these places, if there are so many.
+/// Returns the hash of the segments at these places, if all of them exist.
 #[inline]
 fn at_places(mut places: u8, segments: &[u64]) -> Option<u64> {
     if u8::BITS.saturating_sub(places.leading_zeros()) as usize > segments.len() {
@@ -200,8 +200,8 @@ fn at_places(mut places: u8, segments: &[u64]) -> Option<u64> {
     Some(sum)
 }
 
-/// Returns keys of which each request has one that fulfills the conditions. `None` if there are
-/// none. Of several that would do, it takes those with the lowest `cost`.
+/// Returns keys such that each request that fulfills the conditions has one of the keys, or `None`.
+/// If several lists of keys would do, returns the one with the lowest `cost`.
 fn place<'w>(when: &'w When, cost: &impl Fn(&Vec<Key<'w>>) -> u64) -> Option<Vec<Key<'w>>> {
     let any = when.any.iter().map(|when| place(when, cost));
     let any = any.collect::<Option<Vec<_>>>().map(|keys| keys.concat());
@@ -234,7 +234,7 @@ fn keys(condition: &Condition) -> Option<Vec<Key<'_>>> {
     }
 }
 
-/// Returns a part that each value has that matches a pattern, and its hash.
+/// Returns a part that each value matching a pattern has, and the part's hash.
 fn key(is_path: bool, pattern: &Pattern) -> Option<(Part, u64)> {
     let (first, last) = match pattern {
         Pattern::Path(pattern) if is_path => return key_of_path(pattern.segments()),

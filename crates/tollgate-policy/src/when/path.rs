@@ -8,7 +8,7 @@ use super::glob::{Glob, escape};
 /// The characters that are special in a segment, besides those of a glob.
 const SPECIAL: &str = "{}";
 
-/// A pattern of a path: segments, of which some stand for others.
+/// A pattern of a path: segments, some of them wildcards.
 ///
 /// `*` is one segment, `**` any number of them including none, `{name}` one segment that the key
 /// can use as `path:name`, and `v*` a segment that begins with `v`. Empty segments and the query

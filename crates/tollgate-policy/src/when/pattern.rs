@@ -15,8 +15,8 @@ use super::path::PathPattern;
 
 /// What one value can be compared with.
 ///
-/// The constructors check a text for the fact that it is compared with. They turn hosts into lower
-/// case, as hosts are when they are compared.
+/// The constructors check that a text can match its fact. They turn hosts into lower case, because
+/// hosts are compared in lower case.
 ///
 /// ```
 /// use tollgate_policy::FactName;
@@ -225,7 +225,7 @@ fn checked_end(fact: &FactName, text: &str) -> Result<String, PatternError> {
     }
 }
 
-/// A text that can be a part of the fact's value.
+/// Returns the text if it can be a part of the fact's value.
 fn checked(fact: &FactName, text: &str) -> Result<String, PatternError> {
     let error = |at, kind| Err(PatternError::new(at, kind));
     match fact.kind() {

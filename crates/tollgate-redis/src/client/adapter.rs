@@ -34,7 +34,7 @@ use super::{Client, ClientError, Command, Reply};
 ///
 /// # Pools
 ///
-/// A pool that lends connections is a [`Client`] of a few lines, by [`Command::send_on`]:
+/// A pool that lends connections becomes a [`Client`] in a few lines, with [`Command::send_on`]:
 ///
 /// ```
 /// use redis::aio::MultiplexedConnection;

@@ -1,8 +1,8 @@
 //! A cluster: one connection for each node. A command is sent to the node that has its slot.
 //!
-//! The crate `redis` has a cluster connection, which is not used here: it connects to all nodes
-//! before anything else, sends a command again after an error of the connection unless it is told
-//! not to, and while it connects to one node, the calls to the others wait.
+//! The cluster connection of the crate `redis` is not used here. It connects to all nodes before
+//! anything else. By default it sends a command again after an error of the connection. While it
+//! connects to one node, calls to other nodes wait.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ const ASK_FOR: Duration = Duration::from_secs(1);
 /// How long all nodes may take.
 const ASK_ALL_FOR: Duration = Duration::from_secs(5);
 
-/// The shortest time between two such questions.
+/// The shortest time between two questions about the slots.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// A Redis or Valkey cluster, from [`connect_to_cluster_lazily`]. Clones share their connections.
@@ -69,7 +69,7 @@ struct Nodes {
 struct State {
     /// The number of the node that has each slot, or 0 if it is not known.
     slots: Vec<u64>,
-    /// Those that have slots, and those of redirects and URLs since the slots were last read.
+    /// Nodes with slots, and nodes from redirects and URLs since the slots were last read.
     nodes: BTreeMap<u64, Node>,
     /// The number of the latest node.
     latest: u64,
@@ -89,7 +89,7 @@ enum Question {
     Idle,
     /// Until this time, also if the runtime that asks stands still.
     Asking(Instant),
-    /// They were asked a short time ago.
+    /// The nodes were asked a short time ago.
     Resting,
 }
 
@@ -103,7 +103,7 @@ struct Node {
 /// Creates a client of a cluster. It connects to each node when it is first used, and again after
 /// it has lost the connection.
 ///
-/// The URLs are those of some nodes, which tell the others. All nodes have the user, the password
+/// The URLs name some nodes, and these nodes tell the others. All nodes have the user, the password
 /// and the TLS settings of the first URL.
 ///
 /// ```
@@ -272,7 +272,7 @@ impl Node {
         if !asking {
             return self.connection.send(command).await;
         }
-        // It counts for the next command on the connection, so both are sent as one.
+        // `ASKING` holds for the next command on the connection, so both are sent as one.
         let mut both = redis::pipe();
         both.cmd("ASKING").add_command(packed(command));
         let mut open = self.connection.open(command.waiting).await?;
@@ -378,8 +378,8 @@ impl Nodes {
         self.asked.notify_waiters();
     }
 
-    /// Returns why it is not known which node has a slot, if a question after the one with this
-    /// number is over, or can't be asked.
+    /// Returns an error if no node is known to have the slot, and either a question after number
+    /// `before` is over, or none can be asked.
     fn failure(&self, slot: u16, before: u64) -> Option<ClientError> {
         let state = self.state();
         let is_over = state.over > before;
@@ -456,9 +456,9 @@ impl Cluster {
 
     /// Returns the node that has a slot. Waits for the slots if they are not known yet.
     async fn of_slot(&self, slot: u16, waiting: &Waiting) -> Result<Node, ClientError> {
-        // What made an earlier question fail may be over, so one that begins later counts.
+        // The cause of an earlier failure may be over, so only a question that begins later counts.
         let before = self.nodes.state().asked;
-        // If the caller drops the future, it is still so.
+        // The command stays unsent if the caller drops the future.
         waiting.set_unsent(true);
         loop {
             let changed = self.nodes.asked.notified();

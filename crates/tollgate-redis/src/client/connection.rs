@@ -1,8 +1,8 @@
 //! A connection that is made again whenever it is needed.
 //!
-//! The crate `redis` has a `ConnectionManager`, which is not used here: it keeps a refused attempt
-//! to connect for ever, gives each attempt one second, and hears of a lost connection only by a
-//! call that fails.
+//! The `ConnectionManager` of the crate `redis` is not used here: it keeps a refused attempt to
+//! connect for ever, gives each attempt one second, and notices a lost connection only when a call
+//! fails.
 //!
 //! ```text
 //!            an attempt succeeds
@@ -13,9 +13,9 @@
 //!     its end is seen, or it is silent
 //! ```
 //!
-//! An attempt is a task of its own, so it goes on when the caller that started it stops waiting. A
-//! connection on which nothing was sent for a while is asked by `PING` first: that is an attempt
-//! too, which has a connection to try.
+//! An attempt is a task of its own, so it goes on when the caller that started it stops waiting. On
+//! a connection that was idle for a while, a `PING` is sent first: that is an attempt too, with a
+//! connection to try.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -133,7 +133,7 @@ enum First<'a> {
 }
 
 /// A connection for one call. If it is dropped before the call has [`ended`](Self::ended), a `PING`
-/// hears whether the connection works: the answer may only be late.
+/// checks whether the connection works: the answer may only be late.
 pub(super) struct Open<'a> {
     shared: &'a Arc<Shared>,
     /// The link's number, until the call has ended.
@@ -185,7 +185,7 @@ impl Connection {
     /// Creates a connection, which connects when it is first used.
     pub(super) fn new(url: impl IntoConnectionInfo) -> RedisResult<Self> {
         let info = url.into_connection_info()?;
-        // Otherwise the system keeps a small command until the one before it is confirmed.
+        // Without this the system holds a small command back until the one before is confirmed.
         let mut tcp = info.tcp_settings().clone().set_nodelay(true);
         if tcp.keepalive().is_none() {
             let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
@@ -225,7 +225,7 @@ impl Connection {
     /// Returns a connection for a call. Connects if there is none, or if it does not work.
     pub(super) async fn open(&self, waiting: &Waiting) -> Result<Open<'_>, ClientError> {
         let begun = Instant::now();
-        // Until the end of this function. If the caller drops the future, it is still so.
+        // The command is unsent until this function returns, also if the caller drops the future.
         waiting.set_unsent(true);
         if self.shared.is_idle(begun) {
             // The runtime reads what has come, and then the connection's task sees it.
@@ -242,7 +242,7 @@ impl Connection {
                 Err(error) => return Err(error),
             };
             match attempt.outcome().await {
-                // What made an earlier attempt fail may be over.
+                // The cause of an earlier failure may be over.
                 Err(error) if attempt.since >= begun => return Err(error),
                 _ => {}
             }
@@ -297,7 +297,7 @@ impl Shared {
         idle.is_some_and(|idle| idle >= MOMENT)
     }
 
-    /// Returns the attempt that goes on, or begins one, which first tries an idle connection.
+    /// Returns the running attempt, or begins one that first tries an idle connection.
     fn attempt(
         self: &Arc<Self>,
         state: &mut State,

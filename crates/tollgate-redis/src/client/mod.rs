@@ -138,8 +138,8 @@ impl Command<'_> {
 /// A connection that can send commands to a server.
 ///
 /// `Connection` and `Adapter` are clients (feature `redis-rs`), and so is `Cluster` (feature
-/// `cluster`). To use another client crate, implement this trait. Connect again after a refusal
-/// too, and not only after an error of the network, or an outage lasts until the process ends.
+/// `cluster`). To use another client crate, implement this trait. Connect again after an error of
+/// the network and after a refusal: otherwise an outage lasts until the process ends.
 ///
 /// ```
 /// use tollgate_redis::client::{Client, ClientError, Command, Reply};
@@ -170,8 +170,8 @@ pub trait Client: Send + Sync {
         0
     }
 
-    /// Returns whether the node still has keys. When a node that is down has none any more, because
-    /// others took them over, its outage ends.
+    /// Returns whether the node still has keys. The outage of a node ends when other nodes have
+    /// taken over all its keys.
     fn has_keys(&self, node: u64) -> bool {
         let _ = node;
         true

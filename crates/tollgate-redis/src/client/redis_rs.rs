@@ -7,7 +7,7 @@ use super::{ClientError, Command, Reply};
 /// The longest text of an error.
 const MOST_CHARS: usize = 200;
 
-/// Returns an error about a URL, which has no part of it.
+/// Returns an error about a URL that quotes no part of the URL.
 pub(super) fn bad_url(field: &str, error: &RedisError) -> ClientError {
     let why = error.to_string();
     // What follows can quote the URL.
@@ -48,7 +48,7 @@ pub(super) fn reply(value: Value) -> Result<Reply, ClientError> {
     })
 }
 
-/// Returns a text of an error as one line of a log, which may be long if a stranger has answered.
+/// Returns an error's text as one line of a log, cut: an unknown server may send a long text.
 pub(super) fn one_line(text: &str) -> String {
     let lines = text.split(char::is_control).map(str::trim);
     let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();

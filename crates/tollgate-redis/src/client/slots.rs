@@ -21,8 +21,8 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads `host:port` as a redirect has it. An empty host is that of the node that answered, and
-    /// `?` is a node that the answering node does not know.
+    /// Reads `host:port` as a redirect has it. An empty host means the node that answered, and `?`
+    /// a node that it does not know.
     pub(super) fn of_redirect(text: &str, answering: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         Self::of(host, port.parse().ok()?, answering)

@@ -50,7 +50,7 @@ use crate::limit::rate::Rate;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Limit {
     pub(crate) kind: Kind,
-    /// What a local share is a share of.
+    /// The quota that local shares divide.
     pub(crate) quota: Quota,
 }
 

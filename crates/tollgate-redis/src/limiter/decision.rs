@@ -46,8 +46,8 @@ impl Grant {
 
     /// Returns the grant's numbers: how many permits it has, how many remain, and how long to wait.
     ///
-    /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. Those
-    /// of a fallback count on a clock of this process.
+    /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. The
+    /// ticks of a fallback's grant count on a clock of this process.
     #[must_use]
     pub const fn granted(&self) -> &Granted {
         &self.granted
@@ -79,8 +79,8 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// Returns why the request was denied, and when to try again. If a fallback made the denial,
-    /// that is at the next probe of the server, or when the local share has the permits.
+    /// Returns why the request was denied, and when to try again. After a fallback's denial, try
+    /// again at the next probe of the server, or when the local share has the permits.
     pub const fn denied(&self) -> Denied {
         self.denied
     }
@@ -101,8 +101,8 @@ impl Denial {
     }
 
     /// Returns which limit of a [`RedisAll`](crate::RedisAll) denied the request, counted from 0.
-    /// If several did, it is one that a server denies, with the longest wait in its call. Else it
-    /// is one that a local share denies, or else the first one, in the order of the calls.
+    /// If several did, returns one that a server denied, with the longest wait in its call;
+    /// otherwise one that a local share denied; otherwise the first one, in the order of the calls.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index

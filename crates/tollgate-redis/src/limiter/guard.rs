@@ -9,11 +9,11 @@
 //! ```
 //!
 //! The task renews at every third of the lease, and gives the slots back when the guard leaves. So
-//! no renewal can follow the give.
+//! no renewal can come after the slots were given back.
 //!
-//! The lease ends, by this process's clock, a lease after the last call that the server answered
-//! was *sent*. The server began the lease later than that, so it frees the slots no earlier. A
-//! guard that has ended stays so: the task moves `ends` only before it, under the channel's lock.
+//! By this process's clock, the lease ends one lease time after the last answered call was *sent*.
+//! The server began the lease later, so it frees the slots no earlier. A guard that has ended never
+//! revives: the task moves `ends` only before that time, under the channel's lock.
 
 use std::error::Error;
 use std::fmt;
@@ -80,7 +80,7 @@ enum Held {
     Unleased(Unleased),
 }
 
-/// By this the task answers how many slots came back.
+/// The task answers here how many slots came back.
 type AskedToLeave = oneshot::Sender<Result<u64, Unavailable>>;
 
 impl<C: Client + 'static> RedisKey<'_, C> {
@@ -275,7 +275,7 @@ impl<C: Client> Keeper<C> {
                 return;
             }
             sent = Instant::now();
-            // A renewal that takes longer makes way for the one of the next turn.
+            // A renewal that takes longer is dropped in favor of the next one.
             match timeout_at(sent + third, self.renew()).await {
                 Ok(Ok(held)) if held == self.n => self.move_end(sent + self.lease),
                 Ok(Ok(_)) => self.move_end(sent),

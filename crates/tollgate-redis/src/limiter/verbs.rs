@@ -176,10 +176,10 @@ impl<C: Client> RedisKey<'_, C> {
         seen.map(|seen| seen.banned_for()).map_err(why)
     }
 
-    /// Gives a grant back, and returns how many permits are available again because of it: fewer
-    /// than it had if time has refilled some already. A [queue](crate::Limit::leaky_queue) gets
-    /// nothing back while others wait behind the grant. It frees the slots of a limit on
-    /// [concurrency](crate::Limit::concurrency).
+    /// Gives a grant back, and returns how many permits this makes available: fewer than the grant
+    /// had if time has refilled some already. A [queue](crate::Limit::leaky_queue) gets nothing
+    /// back while others wait behind the grant. A limit on [concurrency](crate::Limit::concurrency)
+    /// frees the grant's slots.
     ///
     /// ```no_run
     /// # async fn show(
@@ -297,8 +297,8 @@ impl<C: Client> RedisKey<'_, C> {
         server.call(&call, |_| Ok(())).await.map_err(why)
     }
 
-    /// Bans the key on the server, for at most 50 years, and returns how long it is banned. A ban
-    /// that ends later stays. Fallbacks do not know the ban.
+    /// Bans the key on the server, for at most 50 years, and returns how long it is banned. An
+    /// earlier ban that ends later stays. Fallbacks do not know the ban.
     ///
     /// ```no_run
     /// # async fn show(

@@ -43,7 +43,7 @@ pub enum Fallback {
         /// The most permits in one outage, and in one minute for calls that fail without an outage.
         ///
         /// Outages of several nodes at the same time are one. The next outage shares the count if
-        /// the server has granted nothing between the two: it may answer what takes nothing.
+        /// the server granted nothing in between: it may only answer what takes nothing.
         at_most: u64,
         /// If there is one, `at_most` holds for each such period, in place of the outage and the
         /// minute, over all outages and calls that fail. A period begins with the first grant after
@@ -54,8 +54,8 @@ pub enum Fallback {
     /// concurrency have none.
     ///
     /// A bucket's share has the rate and the burst divided by `processes`. A window's share has the
-    /// permits divided by it, and that of a log is a sliding window. Bursts and permits are rounded
-    /// down, but are at least one.
+    /// permits divided by `processes`. A log's share is a sliding window. Bursts and permits are
+    /// rounded down, but are at least one.
     Local {
         /// How many processes share the limit: at least 1.
         processes: u32,
@@ -317,7 +317,7 @@ impl GrantedIn {
         }
     }
 
-    /// Gives permits of an episode back. Those of an earlier one are of no use.
+    /// Gives permits of an episode back. Permits of an earlier episode are dropped.
     fn give(&mut self, episode: Episode, n: u64) -> u64 {
         match self.count(episode) {
             Some((count, number)) if number == count.number => {

@@ -43,7 +43,7 @@ pub enum Unavailable {
         /// The budget.
         budget: Duration,
     },
-    /// The client still connects after the budget of the call, which was not sent.
+    /// The call was not sent: the client was still connecting when the call's budget was over.
     NotConnected {
         /// The budget.
         budget: Duration,
@@ -180,9 +180,9 @@ pub(crate) struct Pass {
 pub(crate) struct Outage {
     /// The node that has failed: see [`Client::node_of`](crate::client::Client::node_of).
     pub(crate) node: u64,
-    /// The number of the outage, if there is one. A later one of the server has a greater number,
-    /// unless another node was down when it began, or its node had granted nothing since its own
-    /// one before: then it has the same number. Numbers begin with 0.
+    /// The number of the outage, if there is one. A later outage has a greater number, with two
+    /// exceptions: if another node was down when it began, or if its node had granted nothing since
+    /// its previous outage, the number is the same. Numbers begin with 0.
     pub(crate) number: Option<u64>,
     /// The time since the server was created.
     pub(crate) now: Duration,
@@ -254,9 +254,9 @@ pub(crate) struct Breaker {
     /// Grows with each beginning and each end of an outage. A call that was sent in an earlier
     /// period says nothing about this one.
     period: u64,
-    /// Whether the node has granted anything since its latest outage began. It may answer what
-    /// writes nothing, and refuse the rest: a replica, or a server that is out of memory. A node
-    /// that is new has granted nothing, or a node that moves would have many bounds.
+    /// Whether the node has granted anything since its latest outage began. A replica, or a server
+    /// that is out of memory, answers reads and refuses writes. A new node has granted nothing:
+    /// otherwise a node that moves would have many bounds.
     has_granted: bool,
     /// How many calls in a row had no answer.
     unanswered: u32,
@@ -343,9 +343,9 @@ impl Breaker {
     /// in a row without an answer, or when at least 5 and at least half of the calls of a second
     /// have failed.
     ///
-    /// After a failed probe the next one waits for a whole interval, or a caller whose budget is
-    /// longer than the interval would send nothing but probes. A probe that fails for its key alone
-    /// ends the outage, or a busy key that always fails would take the probes of all others.
+    /// After a failed probe the next one waits for a whole interval: otherwise a caller with a
+    /// longer budget would send only probes. A probe that fails for its key alone ends the outage:
+    /// otherwise a busy key that always fails would take all other keys' probes.
     pub(crate) fn failed(
         &mut self,
         pass: Pass,
@@ -401,7 +401,7 @@ impl Breaker {
         }
     }
 
-    /// Notes that permits stay taken which no caller has.
+    /// Notes that permits stay taken although no caller has them.
     pub(crate) fn lost(&mut self) {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }

@@ -16,7 +16,7 @@ impl Lasting {
 }
 
 impl Drop for Lasting {
-    /// It has ended, or the server's limits are no longer used.
+    /// The outage has ended, or the server's limits are no longer used.
     fn drop(&mut self) {
         #[cfg(feature = "metrics")]
         metrics::gauge!("tollgate_outages").decrement(1.0);

@@ -237,7 +237,7 @@ pub(crate) fn banned(parts: &[Part<'_>], reply: &Reply) -> Result<Vec<Duration>,
     })
 }
 
-/// Reads the new values of several buckets, which have the same length.
+/// Reads the new values of several buckets. All values have the same length.
 fn all_granted(parts: &[Part<'_>], bytes: &[u8]) -> Result<Vec<Seen>, BadReply> {
     let size = bytes.len().checked_div(parts.len()).unwrap_or(0);
     let values = bytes.chunks_exact(size.max(1));
@@ -255,8 +255,8 @@ fn states(parts: &[Part<'_>], told: &[Reply], now: u64) -> Result<Vec<Seen>, Bad
     each(parts, told, |part, told| part.kind.see(told, now))
 }
 
-/// Returns the integers at the beginning of a reply, of which the last is the server's clock, and
-/// the rest.
+/// Returns the integers at the beginning of a reply, and the rest. The last integer is the server's
+/// clock.
 fn head<const N: usize>(reply: &Reply) -> Result<([u64; N], &[Reply]), BadReply> {
     let Reply::List(list) = reply else {
         return Err(BadReply);

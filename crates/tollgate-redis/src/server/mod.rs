@@ -239,7 +239,7 @@ impl<C: Client> Server<C> {
         {
             let mut state = self.state();
             ended.extend(state.node(node).answered(pass, now, granted));
-            // Another node has taken over the keys of these.
+            // Other nodes have taken over the keys of these nodes.
             let down = state.nodes.values_mut().filter(|other| other.is_down());
             let left = down.filter(|other| !self.client.has_keys(other.node()));
             ended.extend(left.filter_map(|other| other.end(now)));
@@ -249,8 +249,8 @@ impl<C: Client> Server<C> {
         }
     }
 
-    /// Forgets the nodes that have no keys any more, or their number would grow for ever. Returns
-    /// the ends of their outages.
+    /// Forgets the nodes without keys. Otherwise their number would grow for ever. Returns the ends
+    /// of their outages.
     fn forget(&self, state: &mut State, now: u64) -> Vec<OutageEvent> {
         let nodes = state.nodes.keys().copied();
         let gone: Vec<_> = nodes.filter(|node| !self.client.has_keys(*node)).collect();
@@ -262,7 +262,7 @@ impl<C: Client> Server<C> {
         ended
     }
 
-    /// Notes that permits of these keys stay taken which no caller has.
+    /// Notes that permits of these keys stay taken although no caller has them.
     pub(crate) fn lost(&self, keys: &[Vec<u8>]) {
         let node = self.client.node_of(keys);
         self.state().node(node).lost();

@@ -24,7 +24,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// call.
     ///
     /// A queue, such as [`LeakyBucket::queue`](tollgate::LeakyBucket::queue), grants requests that
-    /// have to wait. These are refused here, and their permits come back.
+    /// have to wait. Such requests are refused here, and their permits come back.
     ///
     /// ```
     /// # use http::{Request, Response};

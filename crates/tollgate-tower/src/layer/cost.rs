@@ -176,12 +176,12 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     }
 
     /// Lets requests wait for their permits, at most this long, and at most this many at once, of
-    /// all keys together. Others are refused at once: those that would wait longer, and those that
-    /// find no room.
+    /// all keys together. A request that would wait longer, or that finds the queue full, is
+    /// refused at once.
     ///
-    /// The requests of one limiter are served in order of arrival. Each reserves its permits and
-    /// sleeps once. If the client goes away while its request waits, the permits come back, unless
-    /// other requests wait behind it.
+    /// The requests of one limiter are served in order of arrival. Each request reserves its
+    /// permits and sleeps once. If the client goes away while its request waits, the permits come
+    /// back, unless other requests wait behind it.
     ///
     /// ```
     /// # use http::{Request, Response};

@@ -1,4 +1,4 @@
-//! What would do nothing does not compile.
+//! A setting without effect does not compile.
 
 /// A limit of all requests needs no key.
 ///

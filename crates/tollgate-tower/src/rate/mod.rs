@@ -76,7 +76,7 @@ pub struct Rate<S: Source> {
     in_line: Option<InLine<S::Owned>>,
     /// Whether requests that a queue would delay are refused.
     at_once: bool,
-    /// It is set once a grant was delayed: the limiter is a queue.
+    /// Set when a grant is first delayed: then the limiter is a queue.
     is_queue: Arc<OnceLock<()>>,
 }
 
@@ -146,8 +146,8 @@ impl<S: Source> Rate<S> {
         self.cost.as_ref().map_or(1, |cost| cost(facts).min(most))
     }
 
-    /// Returns the most that is settled: by default all permits at once or those of an hour, so
-    /// that no number stops a key for good.
+    /// Returns the most permits that a request can settle: by default all permits at once or those
+    /// of an hour, so that no number blocks a key for good.
     fn most_settled(&self, key: Option<&S::Key<'_>>) -> u64 {
         let of_limit = || {
             self.source
@@ -372,7 +372,7 @@ impl<S: Source> Decide for Rate<S> {
     }
 }
 
-/// Says of which partition a state is.
+/// Adds a partition's key to a state.
 const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> LimitState<'a> {
     match key {
         Some(key) => state.partition(key),
@@ -425,9 +425,9 @@ fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<
 /// What the limiter of a request decided, with all that depends on its key.
 #[derive(Debug)]
 pub enum RateOutcome<S: Source> {
-    /// It is granted after this time.
+    /// The request is granted after this time.
     Granted(Box<RateGrant<S>>, Duration),
-    /// It is denied.
+    /// The request is denied.
     Denied { denied: Denied, said: Option<Said> },
     /// The request has no key, so that no limiter was asked.
     NoKey,

@@ -56,9 +56,9 @@ impl Bucket {
         );
     }
 
-    /// Returns the argument of a request to give `n` permits back: those of a grant, or any. A
-    /// permit waits if it is further ahead of the clock than what leaves at once, which takes the
-    /// place of the reach.
+    /// Returns the argument of a request to give back `n` permits: a grant's, or any. A permit
+    /// waits if it is further ahead of the clock than what leaves at once, which takes the place of
+    /// the reach.
     pub(super) fn giving(&self, n: u64, mark: Option<Mark>) -> Vec<u8> {
         let mut arg = Vec::with_capacity(72);
         let at_once = self.rate.ticks(self.at_once());

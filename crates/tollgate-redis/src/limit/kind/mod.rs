@@ -29,8 +29,8 @@ pub(crate) enum Kind {
     Slots(Slots),
 }
 
-/// By what a grant is found when it is given back: of a bucket, when it was to be idle after the
-/// grant; of a window, its end; of a log, the tick of the permits; of slots, the first holder.
+/// Finds a grant when it is given back: for a bucket, when it was to be idle after the grant; for a
+/// window, its end; for a log, the tick of the permits; for slots, the first holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Mark {
     pub(crate) at: Ticks,
@@ -211,7 +211,7 @@ impl Kind {
     }
 
     /// Returns the first microsecond at which `n` permits will be granted, or `None` if it is not
-    /// known. `n` is what was asked about.
+    /// known. The state must have been read for the same `n`.
     fn due(&self, seen: &Seen, n: u64) -> Option<u64> {
         let due = match (self, &seen.state) {
             (Self::Bucket(bucket), State::Bucket(state)) => bucket.due(state, n),

@@ -24,7 +24,7 @@ pub(crate) enum Shape {
     Aligned,
     /// One begins with the first permit that is taken while none is open.
     FirstHit,
-    /// As `Aligned`, and the previous one counts by the share of it that is within a period.
+    /// As `Aligned`, but the previous window counts too, by its share within a period.
     Slides,
 }
 
@@ -79,7 +79,7 @@ impl Window {
         }
     }
 
-    /// Returns the weight of the counted permits, of which each has that of a period.
+    /// Returns the weight of the counted permits. A permit of this period weighs one whole period.
     fn weight(&self, seen: &WindowSeen, now: u64) -> u128 {
         let left = seen.ends.saturating_sub(now).min(self.period);
         u128::from(seen.before) * u128::from(left)

@@ -71,7 +71,7 @@ impl<C: Client> Group<'_, C> {
         }
     }
 
-    /// Notes that this group's permits stay taken, which no caller has.
+    /// Notes that this group's permits stay taken although no caller has them.
     pub(super) fn lost(&self) {
         if let Some((_, one)) = self.keys.first() {
             one.limiter.server.lost(slice::from_ref(&one.key));
@@ -149,7 +149,7 @@ pub(super) fn by_server((index, denied): (usize, Denied)) -> Denial {
     }
 }
 
-/// Takes the permits of all requests, which are of one server and one tag, or of none.
+/// Takes the permits of all requests, or none. All requests are for one server and one tag.
 pub(crate) async fn take<C: Client>(
     requests: &[(&RedisKey<'_, C>, u64)],
 ) -> Result<Vec<Grant>, Denial> {

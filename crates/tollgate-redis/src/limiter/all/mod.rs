@@ -157,7 +157,7 @@ impl<C: Client> RedisAll<'_, C> {
             let most = costs.iter().max().copied().unwrap_or(0);
             return Err(by_server((0, Denied::never(most, 0))));
         }
-        // What is never granted takes no call, whichever limit denies it.
+        // A request that some limit never grants is denied here, without a call.
         for group in &self.groups {
             let parts: Vec<_> = group.requests(costs).map(|(key, n)| key.part(n)).collect();
             call::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
@@ -253,8 +253,8 @@ impl<C: Client> RedisAll<'_, C> {
     }
 }
 
-/// What was granted while other limits are still asked. Dropped, it gives back what it can without
-/// a call. What servers granted stays taken.
+/// What was granted while other limits are still asked. If it is dropped, it gives back what it can
+/// without a call. Permits that servers granted stay taken.
 struct Taken<'g, 'a, C: Client>(Vec<(&'g Group<'a, C>, Vec<Grant>)>);
 
 impl<'g, 'a, C: Client> Taken<'g, 'a, C> {
@@ -266,10 +266,10 @@ impl<'g, 'a, C: Client> Taken<'g, 'a, C> {
     async fn undo(mut self) {
         while let Some((group, mut grants)) = self.0.pop() {
             for grant in &mut grants {
-                // Nobody used them, so nothing comes back while others wait behind them.
+                // The permits were not used, so nothing comes back while others wait behind them.
                 grant.mark.is_reserved = true;
             }
-            // A lost answer counts already.
+            // If the answer was lost, the call has counted that already.
             let undone = group.undo(grants).await;
             if undone.is_err_and(|why| !why.may_have_taken_effect()) {
                 group.lost();
