@@ -1,7 +1,11 @@
-//! The parts of docs/POLICY.md that the tests read: sections, examples and tables.
+//! The parts of docs/POLICY.md and docs/FROM_GATEWAYS.md that the tests read: sections, examples
+//! and tables.
 
-/// The page.
-pub(crate) const PAGE: &str = include_str!("../../../../docs/POLICY.md");
+/// Both pages, one after the other: the numbers of lines go on.
+pub(crate) const PAGE: &str = concat!(
+    include_str!("../../../../docs/POLICY.md"),
+    include_str!("../../../../docs/FROM_GATEWAYS.md")
+);
 
 /// A policy, and the lines below it.
 #[derive(Debug)]
@@ -110,13 +114,14 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Reads "`a`, `b` in [plans](#plans)".
+/// Reads "`a`, `b` in [plans](POLICY.md#plans)".
 fn rules_of(cell: &'static str) -> Vec<(String, Option<&'static str>)> {
     let names = cell.split(", ").filter(|name| name.starts_with('`'));
     names
         .map(|name| {
             let (name, elsewhere) = name.split_once(" in [").unwrap_or((name, ""));
-            let anchor = elsewhere.split_once("](#").map(|(_, link)| link);
+            let link = elsewhere.split_once("](").map(|(_, link)| link);
+            let anchor = link.and_then(|link| Some(link.split_once('#')?.1));
             let heading = anchor.and_then(|anchor| heading_of(anchor.trim_end_matches(')')));
             (name.trim_matches('`').to_owned(), heading)
         })

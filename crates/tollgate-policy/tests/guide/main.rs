@@ -1,5 +1,5 @@
-//! docs/POLICY.md: each policy on the page decides the requests below it as the page says, and each
-//! row of its tables names rules that show it.
+//! docs/POLICY.md and docs/FROM_GATEWAYS.md: each policy on a page decides the requests below it as
+//! the page says, and each row of the tables names rules that show it.
 
 mod decided;
 mod document;
