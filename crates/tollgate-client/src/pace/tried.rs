@@ -117,11 +117,8 @@ impl Tried {
         let in_a_wait = *rate * self.wait.unwrap_or(0.0).exp();
         let most = MOST_GROWTH * (TOO_FEW / in_a_wait).max(1.0);
         let slow = GROWTH * in_a_wait.sqrt().recip().min(most);
-        let growth = if !self.is_known || !waited {
-            FAST_GROWTH
-        } else {
-            slow
-        };
+        let is_known = self.is_known && waited;
+        let growth = if is_known { slow } else { FAST_GROWTH };
         *rate = (*rate * (1.0 + growth)).min(MOST_RATE);
     }
 

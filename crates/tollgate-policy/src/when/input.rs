@@ -49,22 +49,26 @@ impl<'v> Inputs<'v> {
     }
 }
 
+/// A place for each fact of a request. It is large, so it is not moved.
+pub(super) type Places<'v> = SmallVec<[OnceCell<Inputs<'v>>; 12]>;
+
 /// The facts of a request, each read at most once.
 pub(super) struct Request<'m, 'v, F: ?Sized> {
     names: &'m [FactName],
     facts: &'v F,
-    inputs: SmallVec<[OnceCell<Inputs<'v>>; 12]>,
+    inputs: &'m [OnceCell<Inputs<'v>>],
     /// Whether a fact that was read has several values.
     several: Cell<bool>,
 }
 
 impl<'m, 'v, F: Facts + ?Sized> Request<'m, 'v, F> {
     #[inline]
-    pub(super) fn new(names: &'m [FactName], facts: &'v F) -> Self {
+    pub(super) fn new(names: &'m [FactName], facts: &'v F, inputs: &'m mut Places<'v>) -> Self {
+        inputs.resize_with(names.len(), OnceCell::new);
         Self {
             names,
             facts,
-            inputs: names.iter().map(|_| OnceCell::new()).collect(),
+            inputs,
             several: Cell::new(false),
         }
     }

@@ -7,7 +7,7 @@ use crate::facts::{FactName, Facts};
 
 use super::condition::When;
 use super::index::{Index, Lists};
-use super::input::Request;
+use super::input::{Places, Request};
 use super::reading::Reading;
 
 /// Conditions of many rules, indexed: it finds those that a request fulfills without testing all.
@@ -75,7 +75,8 @@ impl Matcher {
         reading: Reading,
         mut found: impl FnMut(usize, &dyn Fn(Reading) -> bool) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let request = Request::new(&self.facts, facts);
+        let mut places = Places::new();
+        let request = Request::new(&self.facts, facts, &mut places);
         let mut lists = Lists::new();
         self.index
             .push_lists(|fact| request.inputs(fact), &mut lists);

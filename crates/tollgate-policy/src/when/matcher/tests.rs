@@ -1,12 +1,13 @@
 //! How many lists of rules a request is looked for in.
 
-use super::{Lists, Matcher, Request};
+use super::{Lists, Matcher, Places, Request};
 use crate::facts::{FactName, Facts};
 use crate::when::{Condition, Pattern, Test, When};
 
 /// How many lists of rules a request has.
 fn lists(matcher: &Matcher, facts: &impl Facts) -> usize {
-    let request = Request::new(&matcher.facts, facts);
+    let mut places = Places::new();
+    let request = Request::new(&matcher.facts, facts, &mut places);
     let mut lists = Lists::new();
     matcher
         .index
