@@ -28,7 +28,7 @@ store = "generous"
 fallback = "closed"        # a store of the program
 "#;
 
-/// The logic of an own limit: so many permits for each key, for ever.
+/// The logic of the program's own limit: each key has a number of permits, and none comes back.
 #[derive(Debug)]
 struct Allowance {
     permits: u64,

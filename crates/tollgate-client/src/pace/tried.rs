@@ -39,8 +39,8 @@ const TOO_FEW: f64 = 0.03;
 /// this part: the rate is not known.
 const FAST_GROWTH: f64 = 0.02;
 
-/// The rate is at least this part of what was granted over so many named waits: in a sliding window
-/// that is used up, nothing comes back for a while.
+/// The rate is at least this part of what was granted over [`LONG`] named waits: in a sliding
+/// window that is used up, nothing comes back for a while.
 const LEAST_OF_MEAN: f64 = 0.5;
 const LONG: f64 = 64.0;
 const LONGEST: f64 = 600.0;

@@ -318,45 +318,32 @@ async fn a_request_that_is_dropped_while_it_tries_lets_another_one_try() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_503_hold_ends_with_a_429_that_names_a_limit() {
-    let server = Server::new(|before, _| match before {
-        0 => soon(503, &[("retry-after", "20")]),
-        1 => soon(429, &[EMPTY[0], EMPTY[1], ("retry-after", "1")]),
-        _ => soon(200, ROOM),
-    });
-    let client = ClientLimitLayer::new()
-        .max_attempts(1)
-        .layer(server.service());
-    for _ in 0..3 {
-        client.clone().oneshot(get(API)).await.unwrap();
+async fn a_hold_of_one_kind_ends_with_an_answer_of_the_other() {
+    // What is answered first, and what to the request that tries after that.
+    type Said = (u16, &'static [(&'static str, &'static str)]);
+    const OF_A_LIMIT: &[(&str, &str)] = &[EMPTY[0], EMPTY[1], ("retry-after", "1")];
+    let kinds: [[Said; 2]; 2] = [
+        [(503, &[("retry-after", "20")]), (429, OF_A_LIMIT)],
+        [(429, EMPTY), (503, &[("retry-after", "1")])],
+    ];
+    for said in kinds {
+        let server = Server::new(move |before, _| match said.get(before) {
+            Some((status, fields)) => soon(*status, fields),
+            None => soon(200, ROOM),
+        });
+        let client = ClientLimitLayer::new()
+            .max_attempts(1)
+            .layer(server.service());
+        for _ in 0..3 {
+            client.clone().oneshot(get(API)).await.unwrap();
+        }
+        let asked = server.asked_from(Duration::ZERO);
+        let wait = asked[2] - asked[1];
+        assert!(
+            wait <= seconds(10),
+            "{wait:?} after a wait of a second was named: {said:?}"
+        );
     }
-    let asked = server.asked_from(Duration::ZERO);
-    let wait = asked[2] - asked[1];
-    assert!(
-        wait <= seconds(10),
-        "{wait:?} after a wait of a second was named"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_429_hold_of_a_limit_ends_with_a_503() {
-    let server = Server::new(|before, _| match before {
-        0 => soon(429, EMPTY),
-        1 => soon(503, &[("retry-after", "1")]),
-        _ => soon(200, ROOM),
-    });
-    let client = ClientLimitLayer::new()
-        .max_attempts(1)
-        .layer(server.service());
-    for _ in 0..3 {
-        client.clone().oneshot(get(API)).await.unwrap();
-    }
-    let asked = server.asked_from(Duration::ZERO);
-    let wait = asked[2] - asked[1];
-    assert!(
-        wait <= seconds(10),
-        "{wait:?} after a wait of a second was named"
-    );
 }
 
 #[tokio::test(start_paused = true)]
