@@ -212,6 +212,36 @@ async fn memory_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_group_whose_requests_wait_is_not_forgotten() {
+    let script = Script::always(429, &[("retry-after", "20")]);
+    let layer = ClientLimitLayer::new().max_attempts(1).max_groups(1);
+    let client = layer.layer(script.service());
+    for _ in 0..5 {
+        let sent = with_key("https://a.example.com/", "one");
+        tokio::spawn(client.clone().oneshot(sent));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let before = script.count();
+    assert!(goes(&client, with_key("https://a.example.com/", "two")).await);
+    for _ in 0..20 {
+        let sent = with_key("https://a.example.com/", "one");
+        tokio::spawn(client.clone().oneshot(sent));
+    }
+    tokio::time::sleep(Duration::from_secs(19)).await;
+    assert_eq!(script.count() - before, 1); // of the other group
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(script.count() - before, 2); // one of all that waited has tried
+    // As soon as none waits, there are as many groups as are allowed.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    client
+        .clone()
+        .oneshot(with_key("https://a.example.com/", "three"))
+        .await
+        .unwrap();
+    assert_eq!(client.remembered().0, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_may_know_its_callers_by_many_credentials() {
     let script = Script::always(429, &[("retry-after", "250")]);
     let client = ClientLimitLayer::new()
