@@ -135,8 +135,8 @@ impl<C> ClientLimitLayer<C> {
     /// Sets how many groups are remembered. The default is 1024. A new group then replaces one that
     /// was used less recently. The replaced group's next requests go without a wait.
     ///
-    /// Servers are spread over 16 tables. A group takes the place of one in its own table. If that
-    /// is empty, there is one group more.
+    /// Servers are spread over 16 tables. A group takes the place of one in its own table whose
+    /// requests don't wait. If there is none, there is one group more.
     pub fn max_groups(mut self, groups: usize) -> Self {
         self.settings.max_groups = groups;
         self

@@ -113,8 +113,8 @@
 //!
 //! [`max_groups`](ClientLimitLayer::max_groups) groups are remembered, each with at most 64 limits.
 //! A limit that 32 answers in a row do not name is forgotten, and so is the group that was used
-//! least recently if there are too many. Credentials are not kept, only their hashes, which a
-//! random key makes.
+//! least recently if there are too many, but never one whose requests wait. Credentials are not
+//! kept, only their hashes, which a random key makes.
 //!
 //! The state is behind mutexes that are held for a few lookups, and never while a request waits.
 //! Requests wait on tokio's timer.

@@ -104,15 +104,16 @@ impl Memory {
     }
 
     /// Returns the line of a group, and makes the group if there is none. If there are `most`
-    /// groups already, the new one takes the place of the least recently used one in its shard, if
-    /// any.
+    /// groups already, the least recently used ones in its shard go first, but none whose requests
+    /// wait.
     pub(super) fn turns(&self, key: GroupKey, now: Tick, most: usize) -> Arc<Concurrency> {
         let mut shard = self.shard(key);
         if !shard.groups.contains_key(&key.group) {
             let mut groups = lock(&self.groups);
-            if *groups < most || !shard.forget_one() {
-                *groups = groups.saturating_add(1);
+            while *groups >= most && shard.forget_one() {
+                *groups = groups.saturating_sub(1);
             }
+            *groups = groups.saturating_add(1);
         }
         let group = shard.groups.entry(key.group);
         let group = group.or_insert_with(|| Group::new(line(), Pace::new(random()), now));
@@ -133,7 +134,7 @@ impl Memory {
         let mut guard = self.shard(key);
         let Shard { groups, limits } = &mut *guard;
         let Some(group) = groups.get_mut(&key.group) else {
-            // The group was forgotten while the request waited.
+            // The group was forgotten before this request stood in its line.
             return permit();
         };
         let next = next_send(group, limits, max_hold);
@@ -313,17 +314,15 @@ impl Memory {
 }
 
 impl Shard {
-    /// Forgets the least recently used group, and prefers groups without waiting requests. Returns
-    /// whether there was a group.
+    /// Forgets the least recently used group whose requests don't wait. Returns whether there was
+    /// one.
     fn forget_one(&mut self) -> bool {
         let idle = self
             .groups
             .iter()
             .filter(|(_, group)| group.turns.inside() == 0);
-        let oldest = idle
-            .min_by_key(|(_, group)| group.last_used)
-            .map(|(id, _)| *id);
-        let oldest = oldest.or_else(|| self.groups.keys().next().copied());
+        let oldest = idle.min_by_key(|(_, group)| group.last_used);
+        let oldest = oldest.map(|(id, _)| *id);
         let Some(group) = oldest.and_then(|oldest| self.groups.remove(&oldest)) else {
             return false;
         };
