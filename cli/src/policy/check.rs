@@ -10,9 +10,9 @@ use serde::Serialize;
 use tollgate_policy::Problems;
 use tollgate_redis::Keys;
 
+use super::exit_code::{INVALID, unusable};
 use super::registered::Registered;
 use super::source::Source;
-use super::{INVALID, unusable};
 
 /// Check a policy: find all its errors and warnings
 ///

@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `check` | all errors and warnings of a policy |
+//! | `exit_code` | what the exit codes mean |
 //! | `explain` | which rules apply to a request |
 //! | `key` | what the keys of a rule are called on the server |
 //! | `registered` | the names that a program registers |
@@ -11,21 +12,9 @@
 //! | `source` | a policy's file |
 
 pub(crate) mod check;
+mod exit_code;
 pub(crate) mod explain;
 pub(crate) mod key;
 mod registered;
 mod request;
 mod source;
-
-use std::process::ExitCode;
-
-/// The exit code of a policy with errors.
-const INVALID: u8 = 1;
-/// The exit code of arguments that can't be used, and of files that can't be read.
-const UNUSABLE: u8 = 2;
-
-/// Says why a command can't do its work.
-fn unusable(message: &str) -> ExitCode {
-    eprintln!("error: {message}");
-    ExitCode::from(UNUSABLE)
-}

@@ -53,6 +53,7 @@ mod peer;
 #[cfg(feature = "policy")]
 mod policy;
 mod rate;
+mod refuse;
 mod report;
 mod service;
 mod settings;

@@ -6,13 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Extensions, Request, Response};
-#[cfg(feature = "tonic")]
-use http::{Method, header};
+use http::{Extensions, Request};
 use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate_http::{Answers, ClientAddress, PathForm, Refusal, RequestFacts};
+use tollgate_http::{Answers, ClientAddress, PathForm, RequestFacts};
 
 use crate::answered::{Ended, Outcome};
 use crate::peer;
@@ -148,21 +145,6 @@ impl Settings {
         wait.is_some_and(|wait| wait.waiting.inside() < wait.waiting.limit())
     }
 
-    /// Writes the answer to a request that is refused, in its protocol. It is in a box, since it is
-    /// large and is moved several times.
-    pub(crate) fn refuse<B>(
-        &self,
-        request: &Request<B>,
-        refusal: &Refusal<'_>,
-    ) -> Box<Response<Bytes>> {
-        #[cfg(feature = "tonic")]
-        if self.grpc && is_grpc(request) {
-            return Box::new(self.answers.refuse_grpc(refusal));
-        }
-        let _ = request;
-        Box::new(self.answers.refuse(refusal))
-    }
-
     /// Returns what a request counts as.
     pub(crate) fn outcome(&self, ended: &Ended<'_>) -> Outcome {
         ended.outcome(match &self.is_failure {
@@ -170,22 +152,6 @@ impl Settings {
             None => ended.is_failure(),
         })
     }
-}
-
-/// Returns whether a request is a call of gRPC, which is always a `POST`. If another method could
-/// have this content type, caches would store its refusals: their status is 200. Calls of gRPC-Web
-/// are not meant: their errors are in the body.
-#[cfg(feature = "tonic")]
-fn is_grpc<B>(request: &Request<B>) -> bool {
-    if request.method() != Method::POST {
-        return false;
-    }
-    let content_type = request.headers().get(header::CONTENT_TYPE);
-    let Some(rest) = content_type.and_then(|it| it.as_bytes().strip_prefix(b"application/grpc"))
-    else {
-        return false;
-    };
-    matches!(rest.first(), None | Some(b'+' | b';'))
 }
 
 impl fmt::Debug for Settings {

@@ -1,10 +1,10 @@
 //! What a server says of its limits: parsers for clients.
 
 mod field_name;
-mod groups;
-mod lists;
+mod ratelimit;
 mod structured;
 mod times;
+mod x_ratelimit;
 
 use std::time::{Duration, SystemTime};
 
@@ -12,8 +12,8 @@ use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 
 use self::field_name::FieldName;
-use self::groups::Groups;
-use self::lists::Lists;
+use self::ratelimit::Lists;
+use self::x_ratelimit::Groups;
 
 /// What a server says of its limits in an answer's fields.
 ///

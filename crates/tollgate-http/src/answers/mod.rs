@@ -6,6 +6,7 @@ mod generations;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod names;
+mod status;
 mod value;
 
 use std::fmt;
@@ -252,13 +253,7 @@ impl Answers {
     pub fn status_of(&self, refusal: &Refusal<'_>) -> StatusCode {
         let own = self.statuses.get(refusal.cause() as usize);
         let own = refusal.own_status().or(own.copied().flatten());
-        own.unwrap_or(match refusal.cause() {
-            Cause::Limit | Cause::Banned | Cause::TooLarge => StatusCode::TOO_MANY_REQUESTS,
-            Cause::Overload | Cause::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Cause::Listed | Cause::NoPlan => StatusCode::FORBIDDEN,
-            Cause::MissingKey | Cause::Ambiguous => StatusCode::BAD_REQUEST,
-            Cause::Misconfigured => StatusCode::INTERNAL_SERVER_ERROR,
-        })
+        own.unwrap_or_else(|| status::of(refusal.cause()))
     }
 
     /// Returns the time, if it is needed.

@@ -1,13 +1,10 @@
-//! How scripts reach a server: the trait that a client crate implements, and the rule by which a
-//! command is sent at most once.
+//! How commands reach a server: the trait that a client crate implements.
 
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-use crate::script::Script;
 
 #[cfg(feature = "redis-rs")]
 mod adapter;
@@ -113,7 +110,24 @@ impl Waiting {
     }
 }
 
-impl Command<'_> {
+impl<'a> Command<'a> {
+    pub(crate) fn new(
+        name: &'static str,
+        script: &'a str,
+        keys: &'a [Vec<u8>],
+        args: &'a [Vec<u8>],
+        waiting: &'a Waiting,
+    ) -> Self {
+        Self {
+            name,
+            script,
+            count: keys.len().to_string(),
+            keys,
+            args,
+            waiting,
+        }
+    }
+
     /// Returns the parts of the command in the order in which they are sent. The first is its name.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         let head = [self.name, self.script, &self.count].map(str::as_bytes);
@@ -233,30 +247,3 @@ impl fmt::Display for ClientError {
 }
 
 impl Error for ClientError {}
-
-/// Runs a script: by its hash, and by its text if the server does not know the hash. The server ran
-/// nothing if it did not know the hash, so nothing runs twice.
-pub(crate) async fn run<C: Client + ?Sized>(
-    client: &C,
-    script: &Script,
-    keys: &[Vec<u8>],
-    args: &[Vec<u8>],
-    waiting: &Waiting,
-) -> Result<Reply, ClientError> {
-    let mut command = Command {
-        name: "EVALSHA",
-        script: script.sha(),
-        count: keys.len().to_string(),
-        keys,
-        args,
-        waiting,
-    };
-    match client.send(&command).await {
-        Err(error) if error.is_code("NOSCRIPT") => {
-            command.name = "EVAL";
-            command.script = script.text();
-            client.send(&command).await
-        }
-        answered => answered,
-    }
-}

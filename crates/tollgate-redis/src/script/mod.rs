@@ -10,6 +10,7 @@
 //! [`Kinds`].
 
 pub(crate) mod packed;
+mod run;
 
 use std::fmt;
 use std::sync::LazyLock;

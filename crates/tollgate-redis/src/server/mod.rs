@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
-use crate::client::{self, Client, Reply, Waiting};
+use crate::client::{Client, Reply, Waiting};
 use crate::outage::report;
 use crate::outage::{Breaker, Decider, Others, Outage, OutageEvent, Pass, Stats, Unavailable};
 use crate::script::packed::BadReply;
@@ -331,7 +331,8 @@ impl<C: Client> Server<C> {
         };
         let waiting = Waiting::new(self.budget);
         let in_flight = InFlight(&self.state, node, &waiting);
-        let sent = client::run(&self.client, call.script, &call.keys, &call.args, &waiting);
+        let script = call.script;
+        let sent = script.run(&self.client, &call.keys, &call.args, &waiting);
         let answer = timeout(self.budget, sent).await;
         std::mem::forget(in_flight);
         let read = match answer {

@@ -3,13 +3,13 @@
 mod answers;
 mod at_once;
 mod cost;
+#[cfg(all(doctest, feature = "policy"))]
+mod does_not_compile;
 mod inside;
 mod keys;
 #[cfg(feature = "policy")]
 mod policy;
 mod rate;
-#[cfg(all(doctest, feature = "policy"))]
-mod refused;
 mod requests;
 
 use std::fmt;

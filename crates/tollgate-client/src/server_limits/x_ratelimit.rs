@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::field_name::{Group, Kind};
-use super::lists::Lists;
+use super::ratelimit::Lists;
 use super::structured::Split;
 use super::times::{self, Decimal};
 use super::{ServerLimit, ServerLimits};
