@@ -4,7 +4,7 @@ use clap::Args;
 use tollgate::clock::SystemClock;
 use tollgate::{Keyed, Quota, TokenBucket, const_unwrap};
 use tollgate_policy::redis::RedisStore;
-use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy, Store};
+use tollgate_policy::{LimitSpec, OwnLimit, Policy, PolicyBuilder, Store};
 use tollgate_redis::Keys;
 
 /// What the program that uses the policy registers.
@@ -36,7 +36,7 @@ impl Registered {
         &self,
         keys: Keys,
         facts: impl Iterator<Item = &'f str>,
-    ) -> Builder<SystemClock> {
+    ) -> PolicyBuilder<SystemClock> {
         let redis = RedisStore::without_server(keys);
         let mut builder = Policy::builder().store(REDIS, redis);
         for name in &self.algorithms {

@@ -6,7 +6,7 @@ use clap::Args;
 use http::{HeaderName, HeaderValue, Method, Uri};
 use tollgate_http::RequestFacts;
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{FactName, Facts, Value, Values};
+use tollgate_policy::{FactName, FactValue, FactValues, Facts};
 
 /// A request.
 #[derive(Debug, Args)]
@@ -50,17 +50,17 @@ pub(super) struct Known<'a> {
 }
 
 impl Facts for Known<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let mut own = self.own.iter().filter(|(known, _)| known == name);
         match own.clone().next() {
-            Some(_) => Values::of(
+            Some(_) => FactValues::of(
                 own.by_ref()
                     .filter_map(|(_, value)| value.as_ref())
-                    .map(Value::from),
+                    .map(FactValue::from),
             ),
             None => self.request.values(name),
         }

@@ -75,8 +75,8 @@ impl<C> ClientLimitLayer<C> {
     /// The default is 30 seconds.
     ///
     /// A request that would have to wait longer fails with
-    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server
-    /// says a longer wait, the caller gets the refusal.
+    /// [`WaitTooLong`](super::ClientLimitError::WaitTooLong). If it has been refused, and the
+    /// server says a longer wait, the caller gets the refusal.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.settings.max_wait = wait;
         self

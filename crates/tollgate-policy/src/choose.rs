@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use smallvec::SmallVec;
 
 use crate::facts::{FactName, Facts};
-use crate::file::{Applies, Apply, Entry, Missing, PolicyFile};
+use crate::file::{Applies, Apply, Entry, MissingFact, PolicyFile};
 use crate::rule::{Bytes, NoKey, Reads};
 use crate::when::{Condition, Matcher, Reading, Test, When};
 
@@ -193,13 +193,13 @@ fn add<R: AsRef<Reads>>(
     };
     let start = recorder.keys().len();
     let refused = match (rule.key.push(facts, recorder.keys()), rule.missing) {
-        (Ok(()), _) | (Err(NoKey::Missing), Missing::Shared) => None,
-        (Err(NoKey::Missing), Missing::Skip) => {
+        (Ok(()), _) | (Err(NoKey::Missing), MissingFact::Shared) => None,
+        (Err(NoKey::Missing), MissingFact::Skip) => {
             recorder.keys().truncate(start);
             recorder.skip(index);
             return Applied::Skipped;
         }
-        (Err(NoKey::Missing), Missing::Deny) => Some(Why::Missing(index)),
+        (Err(NoKey::Missing), MissingFact::Deny) => Some(Why::Missing(index)),
         (Err(NoKey::Ambiguous), _) => Some(Why::Ambiguous(index)),
     };
     let key = (start, recorder.keys().len());

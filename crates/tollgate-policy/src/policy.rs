@@ -85,7 +85,7 @@ impl<C: Clock> Policy<C> {
 
 impl<C> Policy<C> {
     /// Iterates over the rules with what became of their state, if it was
-    /// [restored](crate::Builder::restore).
+    /// [restored](crate::PolicyBuilder::restore).
     pub fn restored(&self) -> impl Iterator<Item = (&str, RuleState)> {
         self.rules().zip(self.restored.iter().copied())
     }

@@ -13,8 +13,8 @@ use tollgate::clock::{Clock, SystemClock};
 use tollgate::{Denied, Tick};
 use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
 use tollgate_policy::{
-    Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Reason,
-    Value, Values,
+    Asked, Current, Decision, FactName, FactValue, FactValues, Facts, LivePolicy, Outcome, Policy,
+    PolicyClock, Reason,
 };
 
 use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
@@ -44,7 +44,7 @@ pub(crate) type OwnAnswerFacts = Arc<Vec<(Box<str>, AnswerFact)>>;
 pub(crate) type AnswerFact = Arc<dyn Fn(&Ended<'_>) -> Option<u64> + Send + Sync>;
 
 pub(crate) type OwnFacts =
-    Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync>;
+    Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<FactValue<'r>> + Send + Sync>;
 
 /// The facts of a request, and those of the program.
 struct AllFacts<'r> {
@@ -54,14 +54,14 @@ struct AllFacts<'r> {
 
 impl Facts for AllFacts<'_> {
     #[inline]
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
     #[inline]
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let own = self.own.and_then(|own| own(&self.request, name));
-        own.map_or_else(|| self.request.values(name), Values::from)
+        own.map_or_else(|| self.request.values(name), FactValues::from)
     }
 }
 
@@ -409,19 +409,19 @@ impl<'a> AnswerOf<'a> {
 }
 
 impl Facts for AnswerOf<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let mut own = self.own.iter();
         match (
             own.find(|(known, _)| **known == *name.as_str()),
             &self.facts,
         ) {
-            (Some((_, fact)), _) => fact(self.ended).map(Value::from).into(),
+            (Some((_, fact)), _) => fact(self.ended).map(FactValue::from).into(),
             (None, Some(facts)) => facts.values(name),
-            (None, None) => Values::NONE,
+            (None, None) => FactValues::NONE,
         }
     }
 }

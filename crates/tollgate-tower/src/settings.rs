@@ -20,7 +20,7 @@ use crate::peer;
 /// What happens to a request that lacks the key of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Missing {
+pub enum MissingKey {
     /// The request is refused, with the status of
     /// [`Cause::MissingKey`](tollgate_http::Cause::MissingKey).
     #[default]
@@ -48,7 +48,7 @@ pub struct Settings {
     /// Where the peer's address is, if the program says so.
     pub(crate) peer: Option<fn(&Extensions) -> Option<IpAddr>>,
     pub(crate) path: PathForm,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingKey,
     pub(crate) is_exempt: Option<IsExempt>,
     pub(crate) wait: Option<Wait>,
     pub(crate) is_failure: Option<IsFailure>,
@@ -75,7 +75,7 @@ impl Settings {
             address: ClientAddress::default(),
             peer: None,
             path: PathForm::default(),
-            missing: Missing::default(),
+            missing: MissingKey::default(),
             is_exempt: None,
             wait: None,
             is_failure: None,

@@ -15,16 +15,16 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 /// The body of a refusal.
 ///
 /// ```
-/// use tollgate_http::{Answers, Body, Cause, Refusal};
+/// use tollgate_http::{Answers, Cause, Refusal, RefusalBody};
 ///
-/// let answers = Answers::new().body(Body::Problem);
+/// let answers = Answers::new().body(RefusalBody::Problem);
 /// let answer = answers.refuse(&Refusal::new(Cause::Limit).rule("daily"));
 /// assert_eq!(answer.headers()["content-type"], "application/problem+json");
 /// assert!(answer.body().ends_with(br#""status":429,"violated-policies":["daily"]}"#));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Body {
+pub enum RefusalBody {
     /// One line of text.
     #[default]
     Text,
@@ -35,7 +35,7 @@ pub enum Body {
     Empty,
 }
 
-impl Body {
+impl RefusalBody {
     /// Writes the body and its type.
     pub(super) fn write(
         self,

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Response, StatusCode};
 
-pub use self::bodies::Body;
+pub use self::bodies::RefusalBody;
 pub use self::fields::Fields;
 
 use self::value::{insert_number, seconds_until};
@@ -47,7 +47,7 @@ use crate::{Cause, LimitState, Refusal};
 #[must_use]
 pub struct Answers {
     fields: Fields,
-    body: Body,
+    body: RefusalBody,
     /// The status of each cause, if it is not the default.
     statuses: [Option<StatusCode>; CAUSES],
     edit: Option<Edit>,
@@ -62,7 +62,7 @@ impl Answers {
     pub const fn new() -> Self {
         Self {
             fields: Fields::OFF,
-            body: Body::Text,
+            body: RefusalBody::Text,
             statuses: [None; CAUSES],
             edit: None,
         }
@@ -75,7 +75,7 @@ impl Answers {
     }
 
     /// Sets the body of refusals.
-    pub const fn body(mut self, body: Body) -> Self {
+    pub const fn body(mut self, body: RefusalBody) -> Self {
         self.body = body;
         self
     }
@@ -95,9 +95,9 @@ impl Answers {
     /// ```
     /// use http::header::CONTENT_TYPE;
     /// use http::HeaderValue;
-    /// use tollgate_http::{Answers, Body, Cause, Refusal};
+    /// use tollgate_http::{Answers, Cause, Refusal, RefusalBody};
     ///
-    /// let answers = Answers::new().body(Body::Empty).edit(|refusal, response| {
+    /// let answers = Answers::new().body(RefusalBody::Empty).edit(|refusal, response| {
     ///     let page = format!("<h1>{:?}</h1>", refusal.cause());
     ///     *response.body_mut() = page.into();
     ///     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
@@ -124,9 +124,9 @@ impl Answers {
     /// the refusal of one limit.
     ///
     /// ```
-    /// use tollgate_http::{Answers, Body, Fields};
+    /// use tollgate_http::{Answers, Fields, RefusalBody};
     ///
-    /// assert!(!Answers::new().body(Body::Problem).says_limits());
+    /// assert!(!Answers::new().body(RefusalBody::Problem).says_limits());
     /// assert!(Answers::new().fields(Fields::LIST).says_limits());
     /// assert!(Answers::new().edit(|_, _| ()).says_limits());
     /// ```
@@ -182,7 +182,7 @@ impl Answers {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate_http::{Answers, Body, Cause, Refusal};
+    /// use tollgate_http::{Answers, Cause, Refusal, RefusalBody};
     ///
     /// let refusal = Refusal::new(Cause::Limit).retry_after(Duration::from_millis(1200));
     /// let answer = Answers::new().refuse(&refusal);

@@ -9,7 +9,7 @@ use tollgate::AnyAlgorithm;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Overflow;
 
-use crate::file::{Applies, Apply, At, Count, PolicyFile, Rule};
+use crate::file::{Applies, Apply, At, CountOf, PolicyFile, Rule};
 use crate::problem::{Problems, quoted};
 
 use super::report::{is_in_memory, warn};
@@ -126,7 +126,7 @@ fn sees_all(rule: &Rule, other: &Rule) -> bool {
 /// and no key has a limit of its own.
 fn is_comparable(rule: &Rule) -> bool {
     let records_all = rule.key.is_empty() || rule.overflow != Overflow::Admit;
-    let keeps_all = rule.cost.settle.is_none() && rule.count == Count::All;
+    let keeps_all = rule.cost.settle.is_none() && rule.count == CountOf::All;
     let is_asked = is_in_memory(rule) && !rule.shadow;
     is_asked && records_all && keeps_all && rule.overrides.is_empty()
 }

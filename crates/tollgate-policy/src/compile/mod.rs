@@ -14,7 +14,7 @@ use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
 
 use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{Missing, PolicyFile, Rule};
+use crate::file::{MissingFact, PolicyFile, Rule};
 use crate::limit::{Hashed, PolicyClock, RuleLimit, Spec, Table, config_message};
 use crate::parse::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 use crate::policy::Policy;
@@ -193,7 +193,7 @@ fn ban<C: PolicyClock>(
             problems.push(problem.at(ban.position));
         }
     };
-    if rule.missing == Missing::Shared {
+    if rule.missing == MissingFact::Shared {
         refuse("", BAN_OF_ALL, problems);
         return None;
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use tollgate::compose::MAX_MEMBERS;
 
-use crate::file::{Applies, Apply, BanOf, Missing, PolicyFile, Rule};
+use crate::file::{Applies, Apply, BanOf, MissingFact, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted};
 use crate::when::When;
 
@@ -33,7 +33,7 @@ pub(crate) fn check_always(
     problems: &mut Problems,
 ) {
     let together = Together::of(file, is_elsewhere);
-    let certain = |rule: &Rule| rule.missing != Missing::Skip || rule.key.is_empty();
+    let certain = |rule: &Rule| rule.missing != MissingFact::Skip || rule.key.is_empty();
     // The rules that apply to every request, or to every request that comes this far.
     let mut every = Set::new();
     for (index, rule) in file.rules.iter().enumerate() {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::facts::{FactName, Value};
+use crate::facts::{FactName, FactValue};
 use crate::file::secret::Secret;
 use crate::file::{PolicyFile, Rule};
 use crate::parse::{MEMORY, known_names};
@@ -185,7 +185,7 @@ fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
         });
     }
     let is_key =
-        |(part, value): &(&str, &str)| can_be_key(&FactName::new(part), &Value::from(*value));
+        |(part, value): &(&str, &str)| can_be_key(&FactName::new(part), &FactValue::from(*value));
     let mut given = rule
         .key
         .iter()

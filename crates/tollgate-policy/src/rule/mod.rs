@@ -15,7 +15,7 @@ use tollgate::clock::Clock;
 use tollgate::{AnyAlgorithm, Quota};
 
 use crate::facts::Facts;
-use crate::file::{Count, Rule};
+use crate::file::{CountOf, Rule};
 use crate::limit::{KeyHash, Overrides, Remote, RuleLimit, Spec, Table};
 pub(crate) use fact::{can_be_key, part};
 use failure::Named;
@@ -47,7 +47,7 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) specs: Vec<Vec<Spec>>,
     /// For each limit, its text, or that of each plan.
     pub(crate) texts: Vec<Vec<Box<str>>>,
-    pub(crate) count: Count,
+    pub(crate) count: CountOf,
     /// The answers that are failures, if the rule names them.
     pub(crate) failures: Option<Named>,
     pub(crate) ban: Option<Ban<C>>,

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::fact::RuleFact;
 use super::key::KeySpec;
 use crate::facts::{FactName, Facts};
-use crate::file::{Missing, PolicyFile, Rule};
+use crate::file::{MissingFact, PolicyFile, Rule};
 use crate::when::with_text;
 
 /// What a rule reads of a request, and which rules apply with it.
 #[derive(Debug)]
 pub(crate) struct Reads {
     pub(crate) key: KeySpec,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingFact,
     pub(crate) plans: Option<Plans>,
     pub(crate) cost: Cost,
     /// The rules that it names in `also`.

@@ -100,9 +100,10 @@ fn keys(rule: &Rule) -> String {
 }
 
 impl<C: PolicyClock> Policy<C> {
-    /// Writes the state of all limits, for [`Builder::restore`](crate::Builder::restore). It
-    /// contains the secret seed of the keys' hashes: keep it secret too. Decisions go on meanwhile;
-    /// grants that they make may be missing from it.
+    /// Writes the state of all limits, for
+    /// [`PolicyBuilder::restore`](crate::PolicyBuilder::restore). It contains the secret seed of
+    /// the keys' hashes: keep it secret too. Decisions go on meanwhile; grants that they make may
+    /// be missing from it.
     ///
     /// Bans are saved, and so are the denials that count towards a ban. Requests that are inside a
     /// concurrency limit, and limits that the program registered, are not.

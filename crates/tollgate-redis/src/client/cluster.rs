@@ -108,12 +108,12 @@ struct Node {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate_redis::Server;
+/// use tollgate_redis::RedisServer;
 /// use tollgate_redis::client::connect_to_cluster_lazily;
 ///
 /// # fn main() -> Result<(), tollgate_redis::client::ClientError> {
 /// let client = connect_to_cluster_lazily(["redis://10.0.0.1:7000", "redis://10.0.0.2:7000"])?;
-/// let server = Arc::new(Server::new(client));
+/// let server = Arc::new(RedisServer::new(client));
 /// # drop(server);
 /// # Ok(())
 /// # }

@@ -12,7 +12,7 @@ use crate::limiter::all;
 use crate::limiter::decision::{Denial, Grant};
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
-use crate::server::Server;
+use crate::server::RedisServer;
 use crate::server::call::{self, Call, Part};
 
 impl<C: Client> RedisKey<'_, C> {
@@ -348,7 +348,7 @@ impl<C: Client> RedisKey<'_, C> {
 
 /// Gives a grant's slots back, also in an outage, and returns how many came back.
 pub(crate) async fn leave<C: Client>(
-    server: &Server<C>,
+    server: &RedisServer<C>,
     part: Part<'_>,
     mark: Mark,
 ) -> Result<u64, Unavailable> {
@@ -359,7 +359,7 @@ pub(crate) async fn leave<C: Client>(
 /// Begins the lease of a grant's slots again, also in an outage, and returns how many were still
 /// held.
 pub(crate) async fn renew<C: Client>(
-    server: &Server<C>,
+    server: &RedisServer<C>,
     part: Part<'_>,
     mark: Mark,
 ) -> Result<u64, Unavailable> {
@@ -368,7 +368,7 @@ pub(crate) async fn renew<C: Client>(
 
 /// Sends a call about a grant's slots, also in an outage, and returns how many were held.
 async fn call_anyway<C: Client>(
-    server: &Server<C>,
+    server: &RedisServer<C>,
     call: &Call,
     part: Part<'_>,
     mark: Mark,

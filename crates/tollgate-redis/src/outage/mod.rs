@@ -128,9 +128,9 @@ impl std::error::Error for Unavailable {}
 /// The beginning or the end of an outage, for one line in a log.
 ///
 /// ```
-/// use tollgate_redis::{OutageEvent, Server};
+/// use tollgate_redis::{OutageEvent, RedisServer};
 ///
-/// let server = Server::new(()).on_outage(|event| match event {
+/// let server = RedisServer::new(()).on_outage(|event| match event {
 ///     OutageEvent::Began { why, .. } => eprintln!("limits fall back: {why}"),
 ///     event => println!("{event}"),
 /// });

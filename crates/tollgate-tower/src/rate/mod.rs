@@ -21,12 +21,12 @@ use self::grant::RateGrant;
 use crate::admission::{Admission, Admit, Decide, First, Unserved};
 use crate::answered::Ended;
 use crate::report;
-use crate::settings::{Missing, Settings};
+use crate::settings::{MissingKey, Settings};
 
 /// Which requests a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Count {
+pub enum CountedRequests {
     /// All requests.
     #[default]
     All,
@@ -64,7 +64,7 @@ impl<L> Copy for InLine<L> {}
 pub struct Rate<S: Source> {
     pub(crate) source: Arc<S>,
     pub(crate) cost: Option<CostOf>,
-    pub(crate) count: Count,
+    pub(crate) count: CountedRequests,
     pub(crate) settle: Option<Settle>,
     /// The most that a request costs, if the program says it.
     pub(crate) max_cost: Option<u64>,
@@ -112,7 +112,7 @@ impl<S: Source> Rate<S> {
         Self {
             source: Arc::new(source),
             cost: None,
-            count: Count::All,
+            count: CountedRequests::All,
             settle: None,
             max_cost: None,
             partitions: false,
@@ -159,7 +159,7 @@ impl<S: Source> Rate<S> {
     }
 
     fn settles(&self) -> bool {
-        self.settle.is_some() || self.count != Count::All
+        self.settle.is_some() || self.count != CountedRequests::All
     }
 
     /// Finds the key of a request once, and decides about it. What comes back later goes to the
@@ -396,9 +396,9 @@ pub(crate) fn without_key<A: Admission, B>(
     share: impl FnOnce() -> Admit<A>,
 ) -> Admit<A> {
     match settings.missing {
-        Missing::Exempt => Admit::Free,
-        Missing::Refuse => missing(request, settings),
-        Missing::Share => share(),
+        MissingKey::Exempt => Admit::Free,
+        MissingKey::Refuse => missing(request, settings),
+        MissingKey::Share => share(),
     }
 }
 
