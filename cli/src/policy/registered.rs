@@ -29,9 +29,9 @@ impl Registered {
         self.stores.iter().any(|known| known == name)
     }
 
-    /// Returns a builder that knows the names, and these facts. What they do is left out: any text
-    /// is a limit of their algorithms and stores. The limits of `redis` are read as the store reads
-    /// them.
+    /// Returns a builder that knows the names, and these facts. Registered algorithms and stores
+    /// accept any text as a limit, since the command does not know what they do. The limits of
+    /// `redis` are read as the store reads them.
     pub(super) fn builder<'f>(
         &self,
         keys: Keys,

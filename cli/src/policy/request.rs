@@ -42,7 +42,7 @@ pub(super) struct Described<'a> {
     facts: &'a [(FactName, Option<String>)],
 }
 
-/// The facts of a request. Those that are given one by one take the place of others.
+/// The facts of a request. A fact that is given by itself replaces the request's fact of that name.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
     request: RequestFacts<'a>,
@@ -87,7 +87,7 @@ impl Request {
         self.facts.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Says which of these facts a policy does not read, if there are such.
+    /// If the policy does not read some of these facts, says which.
     pub(super) fn unknown(&self, name: &str, file: &PolicyFile) -> Option<String> {
         let known = file.fact_names();
         let unknown = self.facts.iter().filter(|(name, _)| !known.contains(name));

@@ -33,7 +33,7 @@ pin_project! {
         key: GroupKey,
         // The server may get the request twice.
         may_repeat: bool,
-        // A hash of its URL, if answers say theirs.
+        // A hash of its URL, if answers say which URL answered.
         url: Option<u64>,
         // How often it has been sent.
         attempts: u32,
@@ -124,7 +124,7 @@ where
     ) -> Next<Result<S::Response, S::Error>> {
         let this = self.project();
         let (shared, attempt) = (&**this.shared, *this.attempts);
-        // There is a copy if the request may be sent again at all.
+        // There is a copy only if the request may be sent again.
         let has_copy = this.request.is_some();
         let (retry, wait, held) = match &result {
             Ok(answer) => {

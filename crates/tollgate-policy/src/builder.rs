@@ -97,8 +97,8 @@ impl<C> PolicyBuilder<C> {
         }
     }
 
-    /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
-    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then
+    /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as in a
+    /// reload; [`Policy::restored`] says what became of each rule. The time since the snapshot
     /// counts, by the time of day.
     ///
     /// ```

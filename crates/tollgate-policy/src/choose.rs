@@ -43,7 +43,7 @@ pub(crate) struct Asked {
 pub(crate) trait Recorder {
     /// Returns the bytes of the keys. Each key is appended.
     fn keys(&mut self) -> &mut Bytes;
-    /// Returns whether a rule asks or refuses already.
+    /// Returns whether a rule is recorded as one that asks or refuses.
     fn has(&self, rule: usize) -> bool;
     /// Returns whether a key of a rule has a limit of its own.
     fn has_override(&self, rule: usize, key: (usize, usize)) -> bool;
@@ -117,7 +117,8 @@ impl Chooser {
                 }
                 _ => apply(rules, index, facts, recorder),
             };
-            // By a value that the service may not read, it exempts from no rule that follows.
+            // A rule that matches by only some of several values does not end the search: the
+            // service may read another value.
             let is_last = applies && self.apply == Apply::First && !shadow && by(Reading::EACH);
             if is_last {
                 recorder.end(index);

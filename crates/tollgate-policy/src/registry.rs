@@ -125,8 +125,8 @@ pub(crate) struct Resolved<'r, F> {
 /// The facts that resolvers read.
 struct Watched<'r, F> {
     facts: &'r F,
-    /// Whether a resolver asked for the only value of a fact that has several. Then the value that
-    /// it computes is ambiguous too.
+    /// Whether a resolver asked by `fact` for a fact that has several values. Then the value that
+    /// the resolver computes is ambiguous too.
     is_ambiguous: Cell<bool>,
 }
 

@@ -97,8 +97,8 @@ pub enum Admit<A: Decide> {
     Delayed(Unserved<A::Grant>, Duration),
     /// The request may be granted if it waits. First it needs a place among the waiting requests.
     MustWait,
-    /// Decide again after this time. The place among the waiting requests is given if the request
-    /// had none before.
+    /// Decide again after this time. If the request had no place among those that wait, this is its
+    /// place.
     Retry(Duration, Option<Place>),
     /// The decision is this future's output.
     Pending(A::Pending),

@@ -35,8 +35,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most requests are free. What others need is in a box, so that a free one is as small, and
-    /// moves as fast, as the service's own future.
+    /// Most requests are free. The others keep what they need in a box, so that a free one is as
+    /// small, and moves as fast, as the service's own future.
     #[project = StateProject]
     enum State<S, A, B>
     where

@@ -65,7 +65,7 @@ impl Facts for AllFacts<'_> {
     }
 }
 
-/// A decision of a policy: its stores decide at once, or some do not.
+/// A decision of a policy: `Here` if all of its stores decide at once, `Elsewhere` if some do not.
 enum Decided<C: PolicyClock> {
     Here(Decision<Current<C>, C>),
     Elsewhere(Decision<Arc<Policy<C>>, C>),
@@ -199,7 +199,8 @@ fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
 
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
-/// A decision that stores are making. If it is dropped, they finish it, and it is undone.
+/// A decision that stores are making. If this is dropped, the stores finish the decision, and it is
+/// undone.
 pub struct Deciding<C: PolicyClock> {
     /// A decision of such a policy goes over the network, beside which the box costs nothing.
     future: Option<AsyncDecision<C>>,
@@ -220,7 +221,7 @@ impl<C: PolicyClock> Future for Deciding<C> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.has_begun = true;
-        // If it panics, it is gone.
+        // If the future panics, it is not polled again.
         let Some(mut future) = self.future.take() else {
             return Poll::Pending;
         };
@@ -306,7 +307,7 @@ pub struct PolicyGrant<C: PolicyClock> {
     of_answers: OwnAnswerFacts,
     needs_end: bool,
     reads_headers: bool,
-    /// When the request was allowed, if its time may count.
+    /// When the request was allowed, if a fact of the answer may be the time that it took.
     start: Option<Tick>,
 }
 
@@ -426,7 +427,7 @@ impl Facts for AnswerOf<'_> {
     }
 }
 
-/// Goes on in a task of its own. Without a runtime, nothing is settled.
+/// Runs the future in a task of its own. Without a runtime, nothing is settled.
 fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(future);

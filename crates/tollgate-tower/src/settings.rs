@@ -90,7 +90,7 @@ impl Settings {
         self.facts_here(request)
     }
 
-    /// The same in line, for the first question about each request.
+    /// The same, in line: for the first look at each request.
     #[inline(always)]
     pub(crate) fn facts_here<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
         let client = |peer| self.address.of(peer, request.headers());
@@ -174,7 +174,7 @@ impl Settings {
 
 /// Returns whether a request is a call of gRPC, which is always a `POST`. If another method could
 /// have this content type, caches would store its refusals: their status is 200. Calls of gRPC-Web
-/// are not meant: their errors are in the body.
+/// are not included: their errors are in the body.
 #[cfg(feature = "tonic")]
 fn is_grpc<B>(request: &Request<B>) -> bool {
     if request.method() != Method::POST {

@@ -35,8 +35,8 @@ const GROWTH: f64 = 0.00125;
 const MOST_GROWTH: f64 = 2.3;
 const TOO_FEW: f64 = 0.03;
 
-/// Until a refusal has told the rate, and while requests do not wait for their turn, a grant adds
-/// this part: the rate is not known.
+/// While the rate is not known, a grant adds this part: before a refusal has told the rate, and
+/// while requests do not wait for their turn.
 const FAST_GROWTH: f64 = 0.02;
 
 /// The rate is at least this part of what was granted over [`LONG`] named waits: in a sliding

@@ -98,7 +98,7 @@ fn problem(refusal: &Refusal<'_>, status: StatusCode) -> String {
 }
 
 /// Returns the names of the limits that deny the request, in quotes, separated by commas. They are
-/// the names of the fields: the strings of structured fields are strings of JSON too.
+/// written as in fields, since a string of a structured field is a string of JSON too.
 fn violated(refusal: &Refusal<'_>) -> String {
     let limits = refusal.asked();
     let names = if limits.iter().any(|limit| limit.denies()) {

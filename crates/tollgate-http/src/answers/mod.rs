@@ -120,8 +120,8 @@ impl Answers {
     }
 
     /// Returns whether refusals say more of their limits than the wait and the rule: in fields, or
-    /// by a function that [edits](Self::edit) them. Otherwise [`Refusal::limits`] has no effect on
-    /// the refusal of one limit.
+    /// by a function that [edits](Self::edit) them. If not, [`Refusal::limits`] does not change
+    /// what the refusal of a single limit says.
     ///
     /// ```
     /// use tollgate_http::{Answers, Fields, RefusalBody};

@@ -11,7 +11,7 @@ use super::report::warn;
 /// checked in part.
 const MAX_PAIRS: usize = 5_000_000;
 
-/// Conditions that end the search, and what they belong to.
+/// Conditions that end the search, and the rule or the entry that has them.
 #[derive(Clone, Copy)]
 struct Before<'f> {
     kind: &'static str,
@@ -29,7 +29,7 @@ impl Before<'_> {
         }
     }
 
-    /// Says why conditions that these cover are never reached.
+    /// Says why conditions that are covered by these are never reached.
     fn reason(&self) -> String {
         let name = quoted(self.name);
         let comes_first = "comes first and matches the same requests";

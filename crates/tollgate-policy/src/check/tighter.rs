@@ -77,7 +77,7 @@ pub(super) fn check_all(file: &PolicyFile, problems: &mut Problems) {
         return;
     }
     let also = file.rules.iter().flat_map(|rule| &rule.also);
-    // These also see requests that do not fulfill their conditions.
+    // A rule that is named in `also` sees requests that do not fulfill its conditions, too.
     let named: HashSet<&str> = also.map(|name| name.as_str()).collect();
     let rules = file.rules.iter().filter(|rule| is_comparable(rule));
     let rules: Vec<_> = rules.map(|rule| (rule, parsed(rule))).collect();

@@ -1,6 +1,6 @@
-//! How many limits decide together about one request. A composition has room for
-//! [`MAX_MEMBERS`]: what always applies must fit, and what may apply by its conditions is decided
-//! out of line if it does not.
+//! How many limits decide together about one request. A composition has room for [`MAX_MEMBERS`]:
+//! limits that always apply must fit. Limits that apply by their conditions may be more; then they
+//! are decided out of line.
 
 use std::collections::{BTreeSet, HashMap};
 

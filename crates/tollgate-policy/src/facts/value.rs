@@ -146,7 +146,7 @@ pub(crate) enum Kind<'a> {
 pub(crate) struct Several<'a> {
     /// The values that are known, in their order.
     pub(crate) known: Vec<FactValue<'a>>,
-    /// Whether there can be others behind them.
+    /// Whether there can be more values after these.
     pub(crate) more: bool,
 }
 

@@ -130,7 +130,7 @@ struct Task<C, F> {
 
 impl<C: PolicyClock, F: FnMut(Result<Reloaded, FileError>)> Task<C, F> {
     fn run(mut self) {
-        // The folders are watched before the file is read, so that no change falls between.
+        // The folders are watched before the file is read, so that no change is missed.
         let mut _watcher = watcher_of(&self.path, &self.signal);
         loop {
             let mut next = self.live.reload_if_changed(&self.path);

@@ -49,7 +49,7 @@ pub(crate) fn part<'f>(when: &When, name: &str, paths: FactValues<'f>) -> FactVa
             let part = when.capture(&path, name);
             part.map(|part| FactValue::from(part.to_owned())).into()
         }
-        // Only a program of its own kind has several paths.
+        // Only a program's own `Facts` can have several paths.
         Kind::Several(_) => FactValues::NONE.and_more(),
     }
 }

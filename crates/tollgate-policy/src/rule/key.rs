@@ -33,7 +33,7 @@ pub(crate) struct KeySpec {
 /// Why a request has no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoKey {
-    /// A fact is missing. The key has a mark in its place.
+    /// A fact is missing. The key has a mark in place of its value.
     Missing,
     /// A fact has several values.
     Ambiguous,

@@ -83,7 +83,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Returns the plan of a request. One with several values has none, besides the default.
+    /// Returns the plan of a request, or the default. A fact with several values names no plan.
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
         let named = self.by.values(facts).single().and_then(|value| {
             let is = |name: &str| self.names.iter().position(|known| **known == *name);
@@ -105,7 +105,8 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Returns what a request takes: of several values, the largest. `None` if not all are known.
+    /// Returns how many permits a request takes. If the fact has several values, the largest
+    /// counts. `None` if not all values are known.
     #[inline]
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
         let Some(fact) = &self.estimate else {

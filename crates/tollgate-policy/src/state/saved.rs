@@ -153,8 +153,8 @@ fn write<C: PolicyClock>(
             flush(&mut out)?;
         }
         if let Some(ban) = &rule.ban {
-            // A key that is banned meanwhile leaves its strikes. If they came second, the state
-            // could have neither its strikes nor its ban.
+            // A key that is banned while this runs moves from the strikes to the bans. If the
+            // strikes came second, the state could contain the key in neither.
             for (limit, texts, table) in [
                 (STRIKES, vec![ban.strikes_text()], &ban.strikes),
                 (BANS, Vec::new(), &ban.bans),

@@ -87,7 +87,8 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Idle,
-    /// Until this time, also if the runtime that asks stands still.
+    /// The nodes are being asked. After this time another question may begin, even if the runtime
+    /// of this one stands still.
     Asking(Instant),
     /// The nodes were asked a short time ago.
     Resting,
@@ -321,7 +322,7 @@ impl Nodes {
         self.at(address)
     }
 
-    /// Returns the number of the node at an address. A new node gets the next one.
+    /// Returns the number of the node at an address. A new node gets the next number.
     fn number_at(&self, state: &mut State, address: &Address) -> Result<u64, ClientError> {
         let known = state
             .nodes

@@ -101,7 +101,7 @@ struct Link {
 #[derive(Clone)]
 struct Attempt {
     since: Instant,
-    /// When it has ended, also if its runtime stands still.
+    /// When it counts as ended, even if its runtime stands still.
     until: Instant,
     outcome: watch::Receiver<Option<Result<(), ClientError>>>,
 }

@@ -60,7 +60,7 @@ type Listener = dyn Fn(&OutageEvent) + Send + Sync;
 struct State {
     /// One for each node that was asked and has keys.
     nodes: BTreeMap<u64, Breaker>,
-    /// What was counted for nodes that have no keys any more.
+    /// The counts of nodes that have no keys any more.
     of_others: Stats,
     /// The number of the latest outage.
     latest: u64,
@@ -165,7 +165,7 @@ impl<C> RedisServer<C> {
         self.state().stats()
     }
 
-    /// Returns whether there is an outage. In a cluster, one of a single node counts.
+    /// Returns whether there is an outage. In a cluster, the outage of a single node counts.
     ///
     /// ```
     /// use tollgate_redis::RedisServer;

@@ -184,7 +184,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// A policy has no lines: a request that waits asks again at the time that the policy said, and
     /// other requests may have been faster. So one client can take all places, and the requests of
     /// others are then refused at once, as without this method. Limits such as `leaky-queue` say
-    /// how long a request that they allow has to wait. It does so without this method too.
+    /// how long a request that they allow has to wait. They do so without this method too.
     ///
     /// ```
     /// use std::time::Duration;

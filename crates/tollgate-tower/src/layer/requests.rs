@@ -150,8 +150,8 @@ impl<A> RateLimitLayer<A> {
     /// `Access-Control-Request-Method`.
     ///
     /// Any client can send such requests, so the service must answer them with little work,
-    /// whatever else they have. A layer for CORS that is outside of this one answers them itself,
-    /// and they do not reach this one.
+    /// whatever else they have. If a layer for CORS is outside of this one, it answers these
+    /// requests itself, and they do not get here.
     ///
     /// ```
     /// # use http::{Request, Response};

@@ -162,8 +162,8 @@ impl<S: Source> Rate<S> {
         self.settle.is_some() || self.count != CountedRequests::All
     }
 
-    /// Finds the key of a request once, and decides about it. What comes back later goes to the
-    /// limiter that granted it, even if the function of the key answers something else by then.
+    /// Finds the key of a request once, and decides about it. Permits that come back later go to
+    /// the limiter that granted them, even if the key's function returns another key by then.
     #[inline(always)]
     fn keyed<B>(
         &self,
@@ -179,7 +179,7 @@ impl<S: Source> Rate<S> {
         }
     }
 
-    /// Returns whether there is nothing to do after this grant.
+    /// Returns whether nothing is left to do after this grant.
     #[inline]
     fn is_free(&self, granted: &Granted, settings: &Settings) -> bool {
         granted.delay() == Duration::ZERO && !settings.answers.has_fields() && !self.settles()
@@ -191,13 +191,14 @@ impl<S: Source> Rate<S> {
         partition.flatten().map(u64::to_be_bytes)
     }
 
-    /// Asks the limiter of a key. `None` means that it grants, and there is nothing to do later.
+    /// Asks the limiter of a key. `None` means that it grants the request, and that nothing is left
+    /// to do.
     #[inline(always)]
     fn ask(&self, n: u64, key: Option<&S::Key<'_>>, settings: &Settings) -> Option<RateOutcome<S>> {
         let limiter = self.source.limiter(key);
         let now = limiter.clock().now();
         match limiter.try_acquire_n_at(n, now) {
-            // It is not moved, since that costs as much as everything else here.
+            // The grant is not moved: that would cost as much as everything else here.
             Ok(granted) if self.is_free(&granted, settings) => {
                 report::allowed(&settings.name);
                 None
@@ -323,7 +324,7 @@ impl<S: Source> Decide for Rate<S> {
             let n = self.cost(facts);
             let in_line = patience.filter(|_| has_place);
             let reserved = in_line.and_then(|patience| self.reserve(n, key, settings, patience));
-            // If others came first, a request that waited is granted or refused now.
+            // If other requests came first, one that has waited is granted or refused now.
             match reserved.or_else(|| self.ask(n, key, settings)) {
                 None => Admit::Free,
                 Some(outcome) => self.go_on(outcome, request, settings, patience, has_place),
@@ -380,7 +381,7 @@ const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> Li
     }
 }
 
-/// Returns whether a request may wait that was denied. One whose key is banned may not.
+/// Returns whether a request that was denied may wait. A request whose key is banned may not.
 pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
     match (denied, patience) {
         (Denied::Later { retry_after, .. }, Some(patience)) => *retry_after <= patience,

@@ -168,7 +168,7 @@ impl<C: Client> RedisAll<'_, C> {
             let requests: Vec<_> = group.requests(costs).collect();
             let answer = match denied {
                 None => take(&requests).await,
-                // A fallback denies. A server that denies too says more.
+                // A fallback denies. If a server denies too, its denial says more.
                 Some(_) => check(&requests).await.map(|()| Vec::new()),
             };
             match answer {
