@@ -27,12 +27,11 @@ pub(super) struct Group {
     pub(super) limits: Vec<Link>,
     /// The pace by answers that name no limit, and the waits that they name.
     pub(super) pace: Pace,
-    /// How many requests in a row were granted whose answers named a limit.
+    /// How many requests in a row were granted and had an answer that named a limit.
     pub(super) named: u32,
     /// How many answers in a row refused a request and named no wait.
     pub(super) row: u32,
-    /// How many requests were sent before the first answer. `None` once an answer or an error has
-    /// come.
+    /// How many requests were sent before the first answer or error. `None` after it.
     opening: Option<u32>,
     last_sent: Tick,
     pub(super) last_answer: Tick,

@@ -18,8 +18,8 @@ use super::server_limits::{ServerLimit, ServerLimits};
 /// The number of locks over which origins are spread.
 const SHARDS: usize = 16;
 
-/// If this number of granted requests in a row had answers that name a limit, a rate that was found
-/// by trying is forgotten.
+/// After this number of granted requests in a row whose answers name a limit, the tried rate is
+/// forgotten.
 const ALL_NAMED: u32 = 3;
 
 /// The largest number of limits that a group has.

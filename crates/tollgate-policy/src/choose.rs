@@ -117,8 +117,7 @@ impl Chooser {
                 }
                 _ => apply(rules, index, facts, recorder),
             };
-            // A rule that matches by only some of several values does not end the search: the
-            // service may read another value.
+            // A rule that only some of several values match does not end the search.
             let is_last = applies && self.apply == Apply::First && !shadow && by(Reading::EACH);
             if is_last {
                 recorder.end(index);

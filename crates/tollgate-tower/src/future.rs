@@ -204,7 +204,7 @@ where
         }
     }
 
-    /// Goes on with what was awaited.
+    /// Goes on with the outcome that was awaited.
     fn concluded(self: Box<Self>, outcome: A::Outcome) -> Limited<S, A, B> {
         let (admission, settings) = (&self.limits.admission, &self.limits.settings);
         let (patience, has_place) = (self.patience(), self.place.is_some());

@@ -47,8 +47,7 @@ impl<K> Clone for InsideByKey<K> {
 type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 type KeyGuard = KeyedGuard<Arc<KeyedConcurrency>>;
 
-/// Grants a request that entered. Refuses one that could not enter, because others are being
-/// served.
+/// Grants a request that entered. Refuses one that could not: others are being served.
 fn decided<A, G, B>(
     entered: Result<G, Denied>,
     (limit, inside): (u64, u64),

@@ -199,8 +199,7 @@ fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
 
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
-/// A decision that stores are making. If this is dropped, the stores finish the decision, and it is
-/// undone.
+/// A decision that stores are making. If this is dropped, a task waits for it and undoes it.
 pub struct Deciding<C: PolicyClock> {
     /// A decision of such a policy goes over the network, beside which the box costs nothing.
     future: Option<AsyncDecision<C>>,

@@ -90,7 +90,7 @@ impl Settings {
         self.facts_here(request)
     }
 
-    /// The same, in line: for the first look at each request.
+    /// The same, inlined: for the first look at each request.
     #[inline(always)]
     pub(crate) fn facts_here<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
         let client = |peer| self.address.of(peer, request.headers());

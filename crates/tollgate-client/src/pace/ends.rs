@@ -1,7 +1,6 @@
 //! When fixed windows end.
 
-/// Bounds of the time at which one window ends. All others end a whole number of windows earlier or
-/// later.
+/// Bounds of the time at which one window ends. The others end whole windows earlier or later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
     bounds: Option<(f64, f64)>,

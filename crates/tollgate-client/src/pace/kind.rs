@@ -12,8 +12,7 @@ pub(super) enum Kind {
     Bucket,
     /// All permits come back at one time. `reset` is the time until then, whatever is left.
     Fixed,
-    /// A window that slides. `reset` is the time until the end of the next window, so it is longer
-    /// than a window.
+    /// A window that slides. `reset` is the time until the next window ends: longer than a window.
     Sliding,
 }
 

@@ -54,8 +54,8 @@ impl Pace {
         self.mean += (now.remaining - self.mean) * weight;
         let refill = self.refill(window);
         let came_back = match self.judge.kind() {
-            // No permit comes back within a window. At its end all do; then the clients are taken
-            // to have used as many as planned.
+            // Permits come back only when a window ends. As many are assumed to be taken then as
+            // planned.
             Kind::Fixed if now.remaining <= before.remaining => 0.0,
             Kind::Fixed => refill * time - (before.remaining - now.remaining),
             // All permits are back, at an unknown time. At least those that were missing came back.
@@ -111,7 +111,7 @@ impl Pace {
                 }
             }
         };
-        // After a request at most all but one are left.
+        // A request takes one permit, so at most the others are left.
         most.min(BUCKET_MARGIN * (window.quota - 1.0).max(0.0))
     }
 

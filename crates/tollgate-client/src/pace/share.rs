@@ -2,7 +2,7 @@
 
 use super::reading::Window;
 
-/// How fast the share moves: by this part of the error in the time of a correction.
+/// In the time of a correction, the share moves by this part of its error.
 const SPEED: f64 = 0.25;
 
 /// Answers are remembered for this many times the time of a correction.

@@ -31,7 +31,7 @@ pub(super) struct Table<'r> {
     more: bool,
 }
 
-/// The parts of a request that has many, once a name is looked for.
+/// The table of a request with many parts, made when a name is first looked for.
 pub(super) type Many<'r> = OnceLock<Table<'r>>;
 
 /// Finds the values of a parameter.

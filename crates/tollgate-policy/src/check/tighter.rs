@@ -22,7 +22,7 @@ struct Line {
 }
 
 /// Compares the limits of a rule with each other, and with those of the rules that it names: these
-/// see each request that the rule sees.
+/// see all of its requests.
 pub(super) fn check(rule: &Rule, names: &HashMap<&str, &Rule>, problems: &mut Problems) {
     if !is_comparable(rule) {
         return;
@@ -69,8 +69,8 @@ fn report(
 /// The most pairs of rules that are compared.
 const MAX_PAIRS: usize = 1_000_000;
 
-/// Where all rules that match apply, compares the limits of each rule with those of the rules that
-/// see each request that the rule sees.
+/// If all rules that match apply, compares the limits of each rule with those of the rules that see
+/// all of its requests.
 pub(super) fn check_all(file: &PolicyFile, problems: &mut Problems) {
     let count = file.rules.len();
     if file.apply != Apply::All || count.saturating_mul(count) > MAX_PAIRS {
@@ -112,7 +112,7 @@ fn names(rule: &Rule, other: &Rule) -> bool {
     rule.also.iter().any(|name| name.value == other.name.value)
 }
 
-/// Whether a rule sees each request that another one sees.
+/// Whether a rule sees all requests that another one sees.
 fn sees_all(rule: &Rule, other: &Rule) -> bool {
     match (&rule.when.value, &other.when.value) {
         (Applies::Never, _) | (_, Applies::Never) => false,

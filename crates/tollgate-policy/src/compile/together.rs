@@ -1,6 +1,6 @@
 //! How many limits decide together about one request. A composition has room for [`MAX_MEMBERS`]:
-//! limits that always apply must fit. Limits that apply by their conditions may be more; then they
-//! are decided out of line.
+//! limits that always apply must fit. Limits that apply by their conditions may be more; then a
+//! slower function decides them.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -95,8 +95,7 @@ impl FactName {
         &self.text
     }
 
-    /// Returns whether the names are equal. The kind is compared first, because it differs most
-    /// often.
+    /// Returns whether the names are equal. Compares the kinds first: they differ most often.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind && self.text == other.text
     }

@@ -150,9 +150,9 @@ impl<C: PolicyClock> LivePolicy<C> {
         self.decide_together(slice::from_ref(facts), None)
     }
 
-    /// Decides about several sets of facts at once: see [`Policy::decide_together`]. A denial that
-    /// ends within the `patience` of a caller that waits and asks again does not count towards a
-    /// ban.
+    /// Decides about several sets of facts at once: see [`Policy::decide_together`]. If the caller
+    /// waits and asks again, pass its `patience`: a denial that ends within this time does not
+    /// count towards a ban.
     ///
     /// ```
     /// use std::time::Duration;

@@ -97,8 +97,8 @@ impl<C: PolicyClock> LivePolicy<C> {
     ///
     /// # Errors
     ///
-    /// An error of the system if there can be no other thread, or if the path is relative and there
-    /// is no current folder. A file that can't be read is an error that `report` gets.
+    /// An error of the system if no thread can be started, or if the path is relative and there is
+    /// no current folder. A file that can't be read is an error that `report` gets.
     pub fn watch(
         self: &Arc<Self>,
         path: impl AsRef<Path>,

@@ -90,8 +90,8 @@ const ALGORITHMS: [&str; 8] = [
 ///
 /// The text of a limit is one of [`tollgate_redis::Limit`]. All processes whose policies have the
 /// same rule share its limits: a limit is known by the name of its rule, its position, its
-/// algorithm and its plan. Each plan counts on its own. A concurrency weighs 1, whatever the
-/// request costs.
+/// algorithm and its plan. Each plan counts on its own. A request takes one slot of a concurrency,
+/// whatever it costs.
 ///
 /// Limits of one key are decided in one call: see [`RedisAll`].
 ///

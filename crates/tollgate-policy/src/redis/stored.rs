@@ -96,8 +96,8 @@ impl<C> RedisStore<C> {
     /// Returns the keys that a rule stores for the values of its key, so that an operator can look
     /// at them or delete them: one for each limit, or for each plan.
     ///
-    /// The key has the values that an override of it would have: one for each part of the rule's
-    /// key, in its order. The policy must be one that this store accepts.
+    /// Pass the values that an override of the key would have: one for each part of the rule's key,
+    /// in its order. The policy must be one that this store accepts.
     ///
     /// ```
     /// use tollgate_policy::file::PolicyFile;

@@ -207,7 +207,7 @@ impl<C> Ban<C> {
     }
 }
 
-/// The limit of the requests that may fail.
+/// The limit of the requests that may fail before a ban.
 pub(crate) struct Attempts<C> {
     pub(crate) limit: RuleLimit<C>,
     pub(crate) quota: Quota,

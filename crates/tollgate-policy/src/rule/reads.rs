@@ -105,8 +105,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Returns how many permits a request takes. If the fact has several values, the largest
-    /// counts. `None` if not all values are known.
+    /// Returns the cost of a request: the largest value of the fact. `None` if not all are known.
     #[inline]
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
         let Some(fact) = &self.estimate else {

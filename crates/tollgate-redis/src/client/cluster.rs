@@ -87,8 +87,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Idle,
-    /// The nodes are being asked. After this time another question may begin, even if the runtime
-    /// of this one stands still.
+    /// The nodes are asked until this time, even if the runtime of the question stands still.
     Asking(Instant),
     /// The nodes were asked a short time ago.
     Resting,
@@ -379,8 +378,8 @@ impl Nodes {
         self.asked.notify_waiters();
     }
 
-    /// Returns an error if no node is known to have the slot, and either a question after number
-    /// `before` is over, or none can be asked.
+    /// Returns an error if no known node has the slot, and a question later than `before` is over,
+    /// or none can be asked.
     fn failure(&self, slot: u16, before: u64) -> Option<ClientError> {
         let state = self.state();
         let is_over = state.over > before;

@@ -377,7 +377,7 @@ impl Shared {
             let Some(link) = state.link_of(number) else {
                 return;
             };
-            // The runtime of an earlier one may have ended.
+            // The runtime of an earlier `PING` may have ended.
             let is_recent = |sent| now.saturating_duration_since(sent) < SILENCE;
             if link.pinged.is_some_and(is_recent) {
                 return;

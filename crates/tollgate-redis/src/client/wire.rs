@@ -49,8 +49,7 @@ impl Patience {
     }
 }
 
-/// Connects. `redis` sets no timeouts: calls end by their budgets, and the attempt ends after
-/// `longest`.
+/// Connects within `longest`. Calls have no other timeout than their budgets.
 pub(super) async fn connect(
     client: &redis::Client,
     longest: Duration,

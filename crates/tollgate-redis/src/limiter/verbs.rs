@@ -94,9 +94,9 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Begins the lease of a grant of [concurrency](crate::Limit::concurrency) again, and returns
-    /// how many of its slots it still holds: fewer than it had if its lease has ended or the key
-    /// was reset. For another limit it returns 0, and for a fallback's grant all that was granted.
-    /// It is sent in an outage too, as a probe.
+    /// how many slots the grant still holds. It has lost some if its lease has ended or the key was
+    /// reset. For another limit this returns 0, and for a fallback's grant all that was granted.
+    /// The call is sent in an outage too, as a probe.
     ///
     /// A [guard](Self::try_enter) does this by itself.
     ///

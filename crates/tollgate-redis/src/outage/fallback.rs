@@ -43,12 +43,11 @@ pub enum Fallback {
         /// The most permits in one outage, and in one minute for calls that fail without an outage.
         ///
         /// Outages of several nodes at the same time are one. If the server granted nothing in
-        /// between, the next outage shares the count: the server may only answer calls that take
-        /// nothing.
+        /// between, the next outage shares the count: it may answer only calls that take nothing.
         at_most: u64,
-        /// If there is one, `at_most` holds for each such period, in place of the outage and the
-        /// minute, over all outages and calls that fail. A period begins with the first grant after
-        /// the one before. With it, a server that comes and goes does not renew the bound.
+        /// With a period, `at_most` holds for each period, over all outages and calls that fail,
+        /// and not for each outage and minute. A period begins with the first grant after the one
+        /// before. So a server that comes and goes does not renew the bound.
         per: Option<Duration>,
     },
     /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on

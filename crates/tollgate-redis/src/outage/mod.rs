@@ -406,7 +406,7 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the outage, or the same for a failure without an outage.
+    /// Returns the outage as a fallback sees it. Without an outage, it has no number.
     pub(crate) fn outage(&self, now: u64, interval: u64) -> Outage {
         let (number, probe_at) = match &self.down {
             Some(down) => (Some(down.number), down.probe_at),

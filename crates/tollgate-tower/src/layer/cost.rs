@@ -46,7 +46,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Sets what fields say that the limit counts: requests, unless this says otherwise.
+    /// Sets what the limit counts, as fields say it: requests, unless this says otherwise.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};

@@ -70,7 +70,7 @@ pub struct Rate<S: Source> {
     pub(crate) max_cost: Option<u64>,
     /// Whether fields say which partition of the limit a request used.
     pub(crate) partitions: bool,
-    /// What fields say that the limit counts.
+    /// What the limit counts, as fields say it.
     pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
@@ -191,8 +191,7 @@ impl<S: Source> Rate<S> {
         partition.flatten().map(u64::to_be_bytes)
     }
 
-    /// Asks the limiter of a key. `None` means that it grants the request, and that nothing is left
-    /// to do.
+    /// Asks the limiter of a key. `None` means that it grants, and that nothing is left to do.
     #[inline(always)]
     fn ask(&self, n: u64, key: Option<&S::Key<'_>>, settings: &Settings) -> Option<RateOutcome<S>> {
         let limiter = self.source.limiter(key);

@@ -38,7 +38,7 @@ pub(crate) struct BucketSeen {
 }
 
 impl Bucket {
-    /// Returns the longest wait that the scripts can count: the reach and the wait are 50 years.
+    /// Returns the longest wait that the scripts can count: with the reach it is 50 years.
     pub(super) fn longest_wait(&self) -> u64 {
         let reach = self.rate.reach();
         SPAN.saturating_sub(reach.whole)

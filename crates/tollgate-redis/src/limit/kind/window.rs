@@ -24,8 +24,7 @@ pub(crate) enum Shape {
     Aligned,
     /// One begins with the first permit that is taken while none is open.
     FirstHit,
-    /// As `Aligned`, but the previous window counts too: by the part of it that is within the last
-    /// period.
+    /// As `Aligned`, but the part of the previous window within the last period counts too.
     Slides,
 }
 
