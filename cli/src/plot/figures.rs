@@ -43,8 +43,8 @@ pub(crate) fn departures(answered: &Answered) -> Option<Vec<u64>> {
     Some(leaves)
 }
 
-/// Returns how many moments lie within the last period, at each moment at which that number
-/// changes. The moments must be in order. The first entry is 0 at time 0.
+/// Returns how many moments lie within the last period, at each time at which this number changes.
+/// The moments must be in order. The first entry is 0 at time 0.
 pub(crate) fn running_count(moments: &[u64], period_ns: u64) -> Vec<(u64, u64)> {
     let changes = moments
         .iter()

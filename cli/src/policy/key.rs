@@ -18,10 +18,10 @@ use super::source::Source;
 /// Print the keys that a rule stores on Redis or Valkey for one client
 ///
 /// Each line is the name of a key, for redis-cli: one for each limit of the rule, or for each of
-/// its plans. Clients are hashed in it, so nothing else tells the name. The secret is that of the
-/// policy, or of the program. The exit code is 0 if the keys are printed; 1 if the policy has
-/// errors, as tollgate check finds them; and 2 if the file can't be read, or the rule has no such
-/// keys.
+/// its plans. The name has hashes of the client's values, so no other command can tell it. The
+/// secret is that of the policy, or of the program. The exit code is 0 if the keys are printed; 1
+/// if the policy has errors, as tollgate check finds them; and 2 if the file can't be read, or the
+/// rule has no such keys.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The policy, in TOML, or in JSON if its name ends in .json
@@ -124,7 +124,7 @@ fn keys(arguments: &Arguments) -> Result<Keys, String> {
     })
 }
 
-/// Says that the rule is on a store whose keys only the program knows, if it is.
+/// If the rule is on a store whose keys only the program knows, says so.
 fn other_store(arguments: &Arguments, file: &PolicyFile) -> Option<String> {
     let is_other = |rule: &&Rule| {
         let store = rule.store.value.as_str();

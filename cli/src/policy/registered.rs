@@ -4,7 +4,7 @@ use clap::Args;
 use tollgate::clock::SystemClock;
 use tollgate::{Keyed, Quota, TokenBucket, const_unwrap};
 use tollgate_policy::redis::RedisStore;
-use tollgate_policy::{Builder, LimitSpec, OwnLimit, Policy, Store};
+use tollgate_policy::{LimitSpec, OwnLimit, Policy, PolicyBuilder, Store};
 use tollgate_redis::Keys;
 
 /// What the program that uses the policy registers.
@@ -29,14 +29,14 @@ impl Registered {
         self.stores.iter().any(|known| known == name)
     }
 
-    /// Returns a builder that knows the names, and these facts. What they do is left out: any text
-    /// is a limit of their algorithms and stores. The limits of `redis` are read as the store reads
-    /// them.
+    /// Returns a builder that knows the names, and these facts. Registered algorithms and stores
+    /// accept any text as a limit, since the command does not know what they do. The limits of
+    /// `redis` are read as the store reads them.
     pub(super) fn builder<'f>(
         &self,
         keys: Keys,
         facts: impl Iterator<Item = &'f str>,
-    ) -> Builder<SystemClock> {
+    ) -> PolicyBuilder<SystemClock> {
         let redis = RedisStore::without_server(keys);
         let mut builder = Policy::builder().store(REDIS, redis);
         for name in &self.algorithms {

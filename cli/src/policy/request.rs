@@ -6,7 +6,7 @@ use clap::Args;
 use http::{HeaderName, HeaderValue, Method, Uri};
 use tollgate_http::RequestFacts;
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{FactName, Facts, Value, Values};
+use tollgate_policy::{FactName, FactValue, FactValues, Facts};
 
 /// A request.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(super) struct Described<'a> {
     facts: &'a [(FactName, Option<String>)],
 }
 
-/// The facts of a request. Those that are given one by one take the place of others.
+/// The facts of a request. A fact that is given by itself replaces the request's fact of that name.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
     request: RequestFacts<'a>,
@@ -50,17 +50,17 @@ pub(super) struct Known<'a> {
 }
 
 impl Facts for Known<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let mut own = self.own.iter().filter(|(known, _)| known == name);
         match own.clone().next() {
-            Some(_) => Values::of(
+            Some(_) => FactValues::of(
                 own.by_ref()
                     .filter_map(|(_, value)| value.as_ref())
-                    .map(Value::from),
+                    .map(FactValue::from),
             ),
             None => self.request.values(name),
         }
@@ -87,7 +87,7 @@ impl Request {
         self.facts.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Says which of these facts a policy does not read, if there are such.
+    /// If the policy does not read some of these facts, says which.
     pub(super) fn unknown(&self, name: &str, file: &PolicyFile) -> Option<String> {
         let known = file.fact_names();
         let unknown = self.facts.iter().filter(|(name, _)| !known.contains(name));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tollgate::clock::SystemClock;
 use tollgate_policy::file::{PolicyFile, read_text};
-use tollgate_policy::{Builder, Problems};
+use tollgate_policy::{PolicyBuilder, Problems};
 
 /// The text of a policy, in TOML, or in JSON if the name of the file ends in `.json`.
 pub(super) struct Source {
@@ -51,7 +51,7 @@ impl Source {
     /// Returns what the file says, or all its errors.
     pub(super) fn read_checked(
         &self,
-        builder: Builder<SystemClock>,
+        builder: PolicyBuilder<SystemClock>,
     ) -> Result<PolicyFile, Problems> {
         let problems = self.check(builder);
         match problems.has_errors() {
@@ -61,7 +61,7 @@ impl Source {
     }
 
     /// Returns all errors and warnings.
-    pub(super) fn check(&self, builder: Builder<SystemClock>) -> Problems {
+    pub(super) fn check(&self, builder: PolicyBuilder<SystemClock>) -> Problems {
         let problems = match self.is_json {
             true => builder.check_json(&self.text),
             false => builder.check_toml(&self.text),

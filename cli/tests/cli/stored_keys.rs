@@ -8,7 +8,7 @@ use std::time::Duration;
 use tollgate_policy::Policy;
 use tollgate_policy::redis::RedisStore;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Keys, Server};
+use tollgate_redis::{Keys, RedisServer};
 
 use super::folder;
 use super::policy::run;
@@ -48,7 +48,7 @@ fn the_keys_are_those_that_a_decision_writes() {
             let runtime = tokio::runtime::Runtime::new().expect("a runtime");
             runtime.block_on(async {
                 let client = connect_lazily(private.url().as_str()).expect("an address");
-                let server = Server::new(client).with_budget(Duration::from_secs(20));
+                let server = RedisServer::new(client).with_budget(Duration::from_secs(20));
                 let keys = Keys::new("shop").expect("a namespace");
                 let store = RedisStore::new(Arc::new(server), keys);
                 let builder = Policy::builder().store("redis", store);

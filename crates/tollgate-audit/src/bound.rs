@@ -463,8 +463,8 @@ impl Bound {
     }
 }
 
-/// Checks the permits and the period. A bucket of these with a burst of 1 is refused for nothing
-/// else.
+/// Checks the permits and the period. With a burst of 1, a bucket is refused only if one of these
+/// is wrong.
 const fn check_rate(quota: Quota) -> Result<(), QuotaError> {
     match TokenBucket::new(Quota::per(quota.permits(), quota.period()).burst(1)) {
         Ok(_) => Ok(()),

@@ -96,9 +96,9 @@ impl Audit {
 
     /// Returns the worth of each credit, in the order in which the credits began.
     fn worth(&self, bound: &Bound) -> Vec<Worth> {
-        // `by_begun` gives, for any moment, the latest tick of the takings that began by then, and
-        // `by_done` the earliest tick of those that ended after it. At a reset, the ticks of
-        // different threads overlap between these two.
+        // For any moment, `by_begun` gives the latest tick of the takings that had begun, and
+        // `by_done` the earliest tick of those that ended later. At a reset, the ticks of different
+        // threads overlap between these two.
         let mut by_begun: Vec<_> = self
             .takings
             .iter()

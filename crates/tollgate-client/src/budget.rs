@@ -46,7 +46,7 @@ pub struct RetryBudget {
     clock: SinceMade,
     percent: u64,
     paid: Arc<Mutex<Paid>>,
-    /// The retries that no request has to pay, unless there are none.
+    /// Limits the retries that no request has to pay. `None` if there are no such retries.
     free: Option<Arc<SlidingLog<SinceMade>>>,
 }
 
@@ -79,7 +79,7 @@ impl RetryBudget {
         })
     }
 
-    /// Changes what was paid, without what is too old.
+    /// Forgets payments that are too old, and then changes the others.
     fn with_paid<T>(&self, change: impl FnOnce(&mut Paid) -> T) -> T {
         let period = u128::from(self.clock.now().as_nanos()) / PERIOD.as_nanos();
         let mut paid = lock(&self.paid);

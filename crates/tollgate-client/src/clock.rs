@@ -4,8 +4,8 @@ use tokio::time::Instant;
 use tollgate::Tick;
 use tollgate::clock::Clock;
 
-/// Counts from when the layer was made, by tokio's clock. So it stands still in paused time, also
-/// if the time of other runtimes in the process differs.
+/// Counts from when the layer was made, by tokio's clock. So it stands still if the runtime's time
+/// is paused, even if other runtimes in the process have another time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SinceMade(Instant);
 

@@ -40,7 +40,7 @@ use http::Request;
 /// # _ = layer;
 /// ```
 pub trait CopyRequest<Request> {
-    /// Returns a copy. A request without one is sent once.
+    /// Returns a copy. A request without a copy is sent once.
     fn copy(&self, request: &Request) -> Option<Request>;
 }
 

@@ -8,15 +8,15 @@ use tollgate::Denied;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate_client::ClientError;
+/// use tollgate_client::ClientLimitError;
 ///
 /// let wait = Duration::from_secs(90);
-/// let error = ClientError::<std::io::Error>::WaitTooLong { wait, max_wait: wait / 3 };
+/// let error = ClientLimitError::<std::io::Error>::WaitTooLong { wait, max_wait: wait / 3 };
 /// assert_eq!(error.to_string(), "the request would have to wait 90s, and max_wait is 30s");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ClientError<E> {
+pub enum ClientLimitError<E> {
     /// The error of the inner service, after the last attempt.
     Inner(E),
     /// The request would have to wait too long before it may be sent. It has not been sent, or an
@@ -32,7 +32,7 @@ pub enum ClientError<E> {
     Quota(Denied),
 }
 
-impl<E> fmt::Display for ClientError<E> {
+impl<E> fmt::Display for ClientLimitError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inner(_) => write!(f, "the request failed"),
@@ -45,7 +45,7 @@ impl<E> fmt::Display for ClientError<E> {
     }
 }
 
-impl<E: Error + 'static> Error for ClientError<E> {
+impl<E: Error + 'static> Error for ClientLimitError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Inner(error) => Some(error),

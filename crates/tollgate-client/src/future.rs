@@ -12,7 +12,7 @@ use tollgate::clock::Clock;
 use tower::Service;
 
 use super::copy::CopyRequest;
-use super::error::ClientError;
+use super::error::ClientLimitError;
 use super::memory::{Answered, GroupKey};
 use super::message::{ClientRequest, ClientResponse};
 use super::retry::{Retry, Verdict, backoff};
@@ -33,7 +33,7 @@ pin_project! {
         key: GroupKey,
         // The server may get the request twice.
         may_repeat: bool,
-        // A hash of its URL, if answers say theirs.
+        // A hash of its URL, if answers say which URL answered.
         url: Option<u64>,
         // How often it has been sent.
         attempts: u32,
@@ -124,7 +124,7 @@ where
     ) -> Next<Result<S::Response, S::Error>> {
         let this = self.project();
         let (shared, attempt) = (&**this.shared, *this.attempts);
-        // There is a copy if the request may be sent again at all.
+        // There is a copy only if the request may be sent again.
         let has_copy = this.request.is_some();
         let (retry, wait, held) = match &result {
             Ok(answer) => {
@@ -179,7 +179,7 @@ where
     Request: ClientRequest,
     C: CopyRequest<Request>,
 {
-    type Output = Result<S::Response, ClientError<S::Error>>;
+    type Output = Result<S::Response, ClientLimitError<S::Error>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
@@ -192,10 +192,10 @@ where
                         let max_wait = this.shared.settings.max_wait;
                         return match turn {
                             Err(NoTurn::WaitTooLong(wait)) => {
-                                Poll::Ready(Err(ClientError::WaitTooLong { wait, max_wait }))
+                                Poll::Ready(Err(ClientLimitError::WaitTooLong { wait, max_wait }))
                             }
                             Err(NoTurn::Quota(denied)) => {
-                                Poll::Ready(Err(ClientError::Quota(denied)))
+                                Poll::Ready(Err(ClientLimitError::Quota(denied)))
                             }
                             Ok(()) => Poll::Pending,
                         };
@@ -223,7 +223,7 @@ where
                     match self.as_mut().judge(result, sent) {
                         Next::End(result) => {
                             self.project().stage.set(Stage::Ended);
-                            return Poll::Ready(result.map_err(ClientError::Inner));
+                            return Poll::Ready(result.map_err(ClientLimitError::Inner));
                         }
                         Next::Again(Duration::ZERO) => {
                             self.as_mut().project().stage.set(Stage::Ready)
@@ -241,7 +241,7 @@ where
                 StageProjection::Ready => {
                     if let Err(error) = ready!(this.service.poll_ready(context)) {
                         this.stage.set(Stage::Ended);
-                        return Poll::Ready(Err(ClientError::Inner(error)));
+                        return Poll::Ready(Err(ClientLimitError::Inner(error)));
                     }
                     let turn = Turn::new(Arc::clone(this.shared), *this.key);
                     this.stage.set(Stage::Turn { turn });

@@ -27,11 +27,11 @@ pub(super) struct Group {
     pub(super) limits: Vec<Link>,
     /// The pace by answers that name no limit, and the waits that they name.
     pub(super) pace: Pace,
-    /// How many requests in a row were granted whose answers named a limit.
+    /// How many requests in a row were granted and had an answer that named a limit.
     pub(super) named: u32,
     /// How many answers in a row refused a request and named no wait.
     pub(super) row: u32,
-    /// How many requests went since the last answer, while no answer has said anything.
+    /// How many requests were sent before the first answer or error. `None` after it.
     opening: Option<u32>,
     last_sent: Tick,
     pub(super) last_answer: Tick,
@@ -62,11 +62,11 @@ impl Group {
         }
     }
 
-    /// Returns when the next request may go, if the paces of its limits let it go at `paces`.
-    /// Without an answer, what a server has said holds for `max_hold` at most. After that one
-    /// request tries, and others wait for its answer.
+    /// Returns when the next request may go, if the paces of its limits let it go at `paces`. If no
+    /// answer comes, what the server said last holds for `max_hold` at most. Then one request
+    /// tries, and the others wait for its answer.
     pub(super) fn next_send(&self, paces: Tick, max_hold: Duration) -> Tick {
-        // A request that goes counts as well as an answer. Otherwise all would go at once after a
+        // The last request counts like an answer. Otherwise all requests would go at once after a
         // pause that is longer than `max_hold`.
         let last_tried = self.last_answer.max(self.last_sent);
         let said = paces.max(self.pace.next_send());

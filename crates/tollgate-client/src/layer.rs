@@ -75,15 +75,15 @@ impl<C> ClientLimitLayer<C> {
     /// The default is 30 seconds.
     ///
     /// A request that would have to wait longer fails with
-    /// [`WaitTooLong`](super::ClientError::WaitTooLong). If it has been refused, and the server
-    /// says a longer wait, the caller gets the refusal.
+    /// [`WaitTooLong`](super::ClientLimitError::WaitTooLong). If it has been refused, and the
+    /// server says a longer wait, the caller gets the refusal.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.settings.max_wait = wait;
         self
     }
 
-    /// Sets for how long a server can stop requests at most. After this time, one request tries
-    /// whether it has changed its mind, and others wait for its answer. The default is 5 minutes.
+    /// Sets for how long a server can stop requests at most. After this time, one request asks the
+    /// server again, and the others wait for its answer. The default is 5 minutes.
     pub fn max_hold(mut self, hold: Duration) -> Self {
         self.settings.max_hold = hold;
         self
@@ -135,8 +135,8 @@ impl<C> ClientLimitLayer<C> {
     /// Sets how many groups are remembered. The default is 1024. A new group then replaces one that
     /// was used less recently. The replaced group's next requests go without a wait.
     ///
-    /// Servers are spread over 16 tables. A group takes the place of one in its own table whose
-    /// requests don't wait. If there is none, there is one group more.
+    /// Servers are spread over 16 tables. A group replaces one in its own table whose requests
+    /// don't wait. If there is none, there is one group more.
     pub fn max_groups(mut self, groups: usize) -> Self {
         self.settings.max_groups = groups;
         self

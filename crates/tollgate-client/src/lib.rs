@@ -64,7 +64,7 @@
 //!
 //! A request waits at most [`max_wait`](ClientLimitLayer::max_wait), 30 seconds unless set
 //! otherwise. If it would certainly have to wait longer, it fails at once with
-//! [`ClientError::WaitTooLong`]. No server stops a group for longer than
+//! [`ClientLimitError::WaitTooLong`]. No server stops a group for longer than
 //! [`max_hold`](ClientLimitLayer::max_hold), 5 minutes: then one request tries again.
 //!
 //! A request that is dropped while it waits leaves the line. It has taken nothing, and a permit of
@@ -141,7 +141,7 @@ mod turn;
 
 pub use budget::RetryBudget;
 pub use copy::{CloneRequest, CopyRequest, NeverCopy};
-pub use error::ClientError;
+pub use error::ClientLimitError;
 pub use future::ClientFuture;
 pub use layer::ClientLimitLayer;
 pub use message::{ClientRequest, ClientResponse, RequestHead};

@@ -18,7 +18,8 @@ use super::server_limits::{ServerLimit, ServerLimits};
 /// The number of locks over which origins are spread.
 const SHARDS: usize = 16;
 
-/// After this number of granted requests in a row whose answers named a limit, only limits count.
+/// After this number of granted requests in a row whose answers name a limit, the tried rate is
+/// forgotten.
 const ALL_NAMED: u32 = 3;
 
 /// The largest number of limits that a group has.
@@ -212,7 +213,7 @@ impl Memory {
         let unnamed = ServerLimit::default();
         let (sent, now) = (answer.sent, answer.now);
         match hold {
-            // Each limit that may have refused the request is held.
+            // The limits that may have refused the request are held already.
             Some(_) if is_limit_held => group.pace.granted(sent),
             Some(hold) => {
                 if answer.is_refused {
@@ -229,7 +230,7 @@ impl Memory {
                     false => group.named.saturating_add(1),
                 };
                 if group.named == ALL_NAMED {
-                    // Its limits tell more than a rate that was found by trying.
+                    // The group's limits say more than a rate that was found by trying.
                     group.pace.forgets_rate();
                 }
             }
@@ -357,8 +358,8 @@ fn unlink(limits: &mut HashMap<u64, Limit>, id: u64) {
     }
 }
 
-/// Returns whether this limit may be the one that refused a request: it has no permits left, or all
-/// have.
+/// Returns whether this limit may be the one that refused a request: it has no permits left, or no
+/// limit says that it has none.
 fn may_have_refused(limit: &ServerLimit, said: &ServerLimits) -> bool {
     limit.remaining == Some(0) || said.limits.iter().all(|limit| limit.remaining != Some(0))
 }

@@ -11,7 +11,7 @@ pub trait ClientRequest: sealed::Sealed {
     /// Returns the head of the request.
     fn head(&self) -> RequestHead<'_>;
 
-    /// Returns the URL that is asked, if answers say theirs.
+    /// Returns the request's URL, if answers of this client say which URL answered.
     #[doc(hidden)]
     fn url(&self) -> Option<&str> {
         None
@@ -205,7 +205,7 @@ mod for_reqwest {
         }
 
         fn url(&self) -> Option<&str> {
-            // An answer that was made from parts has another host.
+            // reqwest gives this host to an answer that was made from parts.
             let url = self.url();
             (url.host_str() != Some("no.url.provided.local")).then(|| url.as_str())
         }

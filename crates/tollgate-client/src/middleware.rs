@@ -8,7 +8,7 @@ use reqwest_middleware::{Error, Middleware, Next, Result};
 use tower::service_fn;
 
 use super::copy::CopyRequest;
-use super::error::ClientError;
+use super::error::ClientLimitError;
 use super::future::ClientFuture;
 use super::layer::ClientLimitLayer;
 use super::memory::lock;
@@ -17,7 +17,7 @@ use super::memory::lock;
 /// are added after the layer see each attempt.
 ///
 /// An error of the layer itself is an `Error::Middleware`, which can be downcast to
-/// `ClientError<reqwest_middleware::Error>`.
+/// `ClientLimitError<reqwest_middleware::Error>`.
 ///
 /// ```no_run
 /// use reqwest_middleware::ClientBuilder;
@@ -58,7 +58,7 @@ where
         let sent = ClientFuture::new(self.shared(), rest, self.copier.clone(), request).await;
         *extensions = std::mem::take(&mut *lock(&told));
         sent.map_err(|error| match error {
-            ClientError::Inner(error) => error,
+            ClientLimitError::Inner(error) => error,
             error => Error::middleware(error),
         })
     }

@@ -56,8 +56,8 @@ impl OwnQuota {
         let (limiter, granted) = match permit.reserved.take() {
             Some(reserved) => reserved,
             None => {
-                // If the request before woke late, this one is due an interval after the time when
-                // that one was due.
+                // If the request before woke late, this one is due an interval after that request
+                // was due.
                 let since = began.max(now.saturating_sub(LATE));
                 let granted = self.limiter.reserve_until_at(1, Tick::MAX, since);
                 let granted = granted.map_err(Stop::Denied)?;

@@ -11,7 +11,7 @@ use super::server_limits::ServerLimits;
 /// The wait before the first retry, if the server does not say one. It doubles with each retry.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
-/// The longest wait that the server did not say.
+/// The longest wait before a retry, if the server does not say one.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
 
 /// What an answer says about sending again.

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use tower::Service;
 
 use super::copy::CopyRequest;
-use super::error::ClientError;
+use super::error::ClientLimitError;
 use super::future::ClientFuture;
 use super::message::{ClientRequest, ClientResponse};
 use super::settings::Shared;
@@ -46,11 +46,11 @@ where
     C: CopyRequest<Request> + Clone,
 {
     type Response = S::Response;
-    type Error = ClientError<S::Error>;
+    type Error = ClientLimitError<S::Error>;
     type Future = ClientFuture<S, Request, C>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(context).map_err(ClientError::Inner)
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(ClientLimitError::Inner)
     }
 
     fn call(&mut self, request: Request) -> Self::Future {

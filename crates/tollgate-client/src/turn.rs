@@ -37,7 +37,7 @@ pin_project! {
         began: Option<Tick>,
         // It waited for the pace of its group.
         waited: bool,
-        // The tick for which the sleep is.
+        // The tick at which the sleep ends.
         wakes: Tick,
         #[pin]
         sleep: Option<Sleep>,

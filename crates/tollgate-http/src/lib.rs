@@ -2,7 +2,7 @@
 //!
 //! | you want to | use |
 //! |---|---|
-//! | write the answer of a granted or refused request | [`Answers`], [`Fields`], [`Body`] |
+//! | write the answer of a granted or refused request | [`Answers`], [`Fields`], [`RefusalBody`] |
 //! | say what a limit answered | [`LimitState`], and `LimitStates` for a policy (feature `policy`) |
 //! | say why a request is refused | [`Refusal`], [`Cause`] |
 //! | read what a server says of its limits | the crate `tollgate-client` |
@@ -18,7 +18,7 @@ mod limit_state;
 mod refusal;
 
 pub use address::{AddressError, AddressPrefix, ClientAddress};
-pub use answers::{Answers, Body, Fields};
+pub use answers::{Answers, Fields, RefusalBody};
 #[cfg(feature = "policy")]
 pub use decided::LimitStates;
 #[cfg(feature = "policy")]

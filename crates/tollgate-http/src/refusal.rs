@@ -28,7 +28,7 @@ pub enum Cause {
     Overload,
     /// The store that counts requests does not answer, and its fallback denies: 503, and
     /// `UNAVAILABLE` in gRPC. This says nothing about what the client sent. `Retry-After` is the
-    /// time until the store will have been asked again.
+    /// time until the process asks the store again.
     Unavailable,
     /// The key is banned for a time: 429.
     Banned,
@@ -36,8 +36,8 @@ pub enum Cause {
     Listed,
     /// The request lacks the key of its limit: 400.
     MissingKey,
-    /// The request has several values of its key that differ, or more values than are read of a
-    /// fact that its limit depends on: 400.
+    /// The request has several values of its key that differ, or too many values of a fact that its
+    /// limit reads: 400.
     Ambiguous,
     /// The request has none of its rule's plans: 403.
     NoPlan,

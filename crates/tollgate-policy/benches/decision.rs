@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use tollgate::clock::SystemClock;
 use tollgate::{AnyAlgorithm, Keyed};
-use tollgate_policy::{Decision, FactKind, FactName, Facts, Outcome, Policy, Value};
+use tollgate_policy::{Decision, FactKind, FactName, FactValue, Facts, Outcome, Policy};
 
 const ROUNDS: usize = 300;
 const ADDRESSES: u32 = 1000;
@@ -39,7 +39,7 @@ struct Request {
 }
 
 impl Facts for Request {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         Some(match name.kind() {
             FactKind::Method => "GET".into(),
             FactKind::Path => "/search".into(),

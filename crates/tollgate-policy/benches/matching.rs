@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tollgate_policy::when::{Condition, Matcher, Pattern, Test, When};
-use tollgate_policy::{FactKind, FactName, Facts, Value};
+use tollgate_policy::{FactKind, FactName, FactValue, Facts};
 
 const SIZES: [usize; 4] = [10, 100, 1000, 10_000];
 const GLOBS: usize = 64;
@@ -38,7 +38,7 @@ struct Request {
 }
 
 impl Facts for Request {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         Some(match name.kind() {
             FactKind::Method => "GET".into(),
             FactKind::Path => (&self.path).into(),

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Outcome, Policy};
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Keys, Server};
+use tollgate_redis::{Keys, RedisServer};
 
 const DEFAULT: &str = "redis://127.0.0.1:6379";
 
@@ -40,13 +40,13 @@ type Failed = Box<dyn Error + Send + Sync>;
 /// One process: its policy, and its own connection to the server.
 struct Process {
     policy: Policy,
-    server: Arc<Server<Connection>>,
+    server: Arc<RedisServer<Connection>>,
 }
 
 impl Process {
     fn new(url: &str) -> Result<Self, Failed> {
         // The first call connects, which takes longer than others.
-        let server = Server::new(connect_lazily(url)?).with_budget(Duration::from_secs(2));
+        let server = RedisServer::new(connect_lazily(url)?).with_budget(Duration::from_secs(2));
         let server = Arc::new(server);
         let store = RedisStore::new(Arc::clone(&server), Keys::new("tollgate-example")?);
         let builder = Policy::builder().store("redis", store);

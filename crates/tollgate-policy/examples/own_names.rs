@@ -10,7 +10,7 @@ use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 
 use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota, Tick, TokenBucket};
-use tollgate_policy::{FactName, KeyRef, Limit, LimitSpec, OwnLimit, Policy, Store};
+use tollgate_policy::{FactName, KeyRef, KeyedLimit, LimitSpec, OwnLimit, Policy, Store};
 
 const POLICY: &str = r#"
 [[rule]]
@@ -47,7 +47,7 @@ impl Allowance {
 }
 
 /// What a policy needs of it.
-impl Limit for Allowance {
+impl KeyedLimit for Allowance {
     fn check(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
         let left = self.change(key, Some);
         left.filter(|left| *left >= n).ok_or(Denied::busy(n))

@@ -10,7 +10,7 @@ use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 use tollgate::clock::SystemClock;
 
 use crate::compile::{Given, compile};
-use crate::facts::{Facts, Value};
+use crate::facts::{FactValue, Facts};
 use crate::file::PolicyFile;
 use crate::limit::{LimitSpec, OwnLimit, PolicyClock};
 use crate::parse::read_toml;
@@ -22,7 +22,7 @@ use crate::state::{Saved, StateError};
 /// Makes a [`Policy`], with the names that the program registers.
 ///
 /// ```
-/// use tollgate_policy::{Facts, FactName, Policy, Value};
+/// use tollgate_policy::{FactName, FactValue, Facts, Policy};
 ///
 /// let customer = FactName::new("header:x-customer");
 /// let builder = Policy::builder().resolver("tenant", move |facts| {
@@ -37,7 +37,7 @@ use crate::state::{Saved, StateError};
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
 #[must_use]
-pub struct Builder<C> {
+pub struct PolicyBuilder<C> {
     pub(crate) registry: Registry<C>,
     pub(crate) clock: C,
     saved: Option<Saved>,
@@ -56,12 +56,12 @@ impl Policy {
     }
 
     /// Returns a builder, for names that the program registers, and for another clock.
-    pub fn builder() -> Builder<SystemClock> {
-        Builder::new(SystemClock)
+    pub fn builder() -> PolicyBuilder<SystemClock> {
+        PolicyBuilder::new(SystemClock)
     }
 }
 
-impl<C> Builder<C> {
+impl<C> PolicyBuilder<C> {
     fn new(clock: C) -> Self {
         Self {
             registry: Registry::default(),
@@ -73,7 +73,7 @@ impl<C> Builder<C> {
 
     /// Uses another clock. Call it before you register algorithms, limits and stores, which need to
     /// know it: building the policy fails otherwise.
-    pub fn clock<D>(self, clock: D) -> Builder<D> {
+    pub fn clock<D>(self, clock: D) -> PolicyBuilder<D> {
         let mut early = self.early;
         early.extend(self.registry.algorithms.into_keys());
         let mut registry = Registry {
@@ -89,7 +89,7 @@ impl<C> Builder<C> {
                 }
             }
         }
-        Builder {
+        PolicyBuilder {
             registry,
             clock,
             saved: self.saved,
@@ -97,8 +97,8 @@ impl<C> Builder<C> {
         }
     }
 
-    /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as when a
-    /// policy is reloaded; [`Policy::restored`] says what became of each. The time since then
+    /// Restores the state that [`Policy::snapshot`] saved. A rule is known by its name, as in a
+    /// reload; [`Policy::restored`] says what became of each rule. The time since the snapshot
     /// counts, by the time of day.
     ///
     /// ```
@@ -147,7 +147,7 @@ impl<C> Builder<C> {
     pub fn resolver(
         mut self,
         name: impl Into<String>,
-        resolve: impl for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync + 'static,
+        resolve: impl for<'f> Fn(&'f dyn Facts) -> Option<FactValue<'f>> + Send + Sync + 'static,
     ) -> Self {
         let resolve = Arc::new(resolve);
         self.registry.resolvers.insert(name.into(), resolve);
@@ -155,7 +155,7 @@ impl<C> Builder<C> {
     }
 }
 
-impl<C: PolicyClock> Builder<C> {
+impl<C: PolicyClock> PolicyBuilder<C> {
     /// Registers an algorithm. A limit whose text begins with its name is made from the rest of the
     /// text. It can't be the limit of a plan.
     ///
@@ -196,9 +196,9 @@ impl<C: PolicyClock> Builder<C> {
     }
 
     /// Registers a limit of your own, whose state is not that of an
-    /// [`algorithm`](Self::algorithm): a [`Limit`](crate::Limit), or an [`OwnLimit`] such as a
-    /// table. A limit whose text begins with its name is made from the rest of the text. `make`
-    /// returns an error if it can't make the limit: a text that says what must be different.
+    /// [`algorithm`](Self::algorithm): a [`KeyedLimit`](crate::KeyedLimit), or an [`OwnLimit`] such
+    /// as a table. A limit whose text begins with its name is made from the rest of the text.
+    /// `make` returns an error if it can't make the limit: a text that says what must be different.
     ///
     /// ```
     /// use tollgate::{AnyAlgorithm, Keyed};
@@ -280,9 +280,9 @@ impl<C: PolicyClock> Builder<C> {
     }
 }
 
-impl<C> fmt::Debug for Builder<C> {
+impl<C> fmt::Debug for PolicyBuilder<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
+        f.debug_struct("PolicyBuilder")
             .field("registry", &self.registry)
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use smallvec::SmallVec;
 
 use crate::facts::{FactName, Facts};
-use crate::file::{Applies, Apply, Entry, Missing, PolicyFile};
+use crate::file::{Applies, Apply, Entry, MissingFact, PolicyFile};
 use crate::rule::{Bytes, NoKey, Reads};
 use crate::when::{Condition, Matcher, Reading, Test, When};
 
@@ -43,7 +43,7 @@ pub(crate) struct Asked {
 pub(crate) trait Recorder {
     /// Returns the bytes of the keys. Each key is appended.
     fn keys(&mut self) -> &mut Bytes;
-    /// Returns whether a rule asks or refuses already.
+    /// Returns whether a rule is recorded as one that asks or refuses.
     fn has(&self, rule: usize) -> bool;
     /// Returns whether a key of a rule has a limit of its own.
     fn has_override(&self, rule: usize, key: (usize, usize)) -> bool;
@@ -117,7 +117,7 @@ impl Chooser {
                 }
                 _ => apply(rules, index, facts, recorder),
             };
-            // By a value that the service may not read, it exempts from no rule that follows.
+            // A rule that only some of several values match does not end the search.
             let is_last = applies && self.apply == Apply::First && !shadow && by(Reading::EACH);
             if is_last {
                 recorder.end(index);
@@ -193,13 +193,13 @@ fn add<R: AsRef<Reads>>(
     };
     let start = recorder.keys().len();
     let refused = match (rule.key.push(facts, recorder.keys()), rule.missing) {
-        (Ok(()), _) | (Err(NoKey::Missing), Missing::Shared) => None,
-        (Err(NoKey::Missing), Missing::Skip) => {
+        (Ok(()), _) | (Err(NoKey::Missing), MissingFact::Shared) => None,
+        (Err(NoKey::Missing), MissingFact::Skip) => {
             recorder.keys().truncate(start);
             recorder.skip(index);
             return Applied::Skipped;
         }
-        (Err(NoKey::Missing), Missing::Deny) => Some(Why::Missing(index)),
+        (Err(NoKey::Missing), MissingFact::Deny) => Some(Why::Missing(index)),
         (Err(NoKey::Ambiguous), _) => Some(Why::Ambiguous(index)),
     };
     let key = (start, recorder.keys().len());

@@ -31,7 +31,7 @@
 //! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
 //! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
 //! | reload when the file changes | `LivePolicy::watch` (feature `watch`) |
-//! | save the state for the next process | [`Policy::snapshot`], [`Builder::restore`] |
+//! | save the state for the next process | [`Policy::snapshot`], [`PolicyBuilder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
 //! `docs/POLICY.md` has the format, by examples.
@@ -56,14 +56,14 @@ mod rule;
 mod state;
 pub mod when;
 
-pub use builder::Builder;
+pub use builder::PolicyBuilder;
 pub use check::warnings;
 pub use decide::{Asked, Decision, Reason};
 pub use explain::explain;
-pub use facts::{FactKind, FactName, Facts, Value, Values};
+pub use facts::{FactKind, FactName, FactValue, FactValues, Facts};
 pub use file::disk::FileError;
 pub use file::secret::Secret;
-pub use limit::{DynLimit, Hashed, KeyRef, Limit, LimitSpec, OwnLimit, PolicyClock};
+pub use limit::{DynLimit, Hashed, KeyRef, KeyedLimit, LimitSpec, OwnLimit, PolicyClock};
 pub use limit::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
     RemoteRefusal, RemoteStore,

@@ -55,7 +55,7 @@ impl<C: Clock> Policy<C> {
     /// Forgets a key of a rule: its limits are as they were before its first request, its denials
     /// do not count, and a ban ends. Returns whether anything was known of the key.
     ///
-    /// The key has the values that an override of it would have. Rules without a key, concurrency
+    /// Pass the values that an override of the key would have. Rules without a key, concurrency
     /// limits and limits that the program registered remain as they are.
     ///
     /// ```
@@ -85,7 +85,7 @@ impl<C: Clock> Policy<C> {
 
 impl<C> Policy<C> {
     /// Iterates over the rules with what became of their state, if it was
-    /// [restored](crate::Builder::restore).
+    /// [restored](crate::PolicyBuilder::restore).
     pub fn restored(&self) -> impl Iterator<Item = (&str, RuleState)> {
         self.rules().zip(self.restored.iter().copied())
     }

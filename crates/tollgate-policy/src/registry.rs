@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::facts::{FactKind, FactName, Facts, Value, Values};
+use crate::facts::{FactKind, FactName, FactValue, FactValues, Facts};
 use crate::limit::{LimitSpec, OwnLimit, RemoteStore};
 
 /// Computes a fact from others: a key, or the name of a plan.
-pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<Value<'f>> + Send + Sync;
+pub(crate) type Resolver = dyn for<'f> Fn(&'f dyn Facts) -> Option<FactValue<'f>> + Send + Sync;
 
 /// Makes a limit, or says what is wrong with its text and what is allowed.
 pub(crate) type MakeLimit<C> =
@@ -22,7 +22,7 @@ pub(crate) struct Registry<C> {
     pub(crate) stores: BTreeMap<String, Store<C>>,
 }
 
-/// A store that a program registers: see [`Builder::store`](crate::Builder::store). A
+/// A store that a program registers: see [`PolicyBuilder::store`](crate::PolicyBuilder::store). A
 /// [`RemoteStore`] is one, and [`here`](Self::here) makes one of a function.
 pub struct Store<C>(pub(crate) StoreKind<C>);
 
@@ -125,13 +125,13 @@ pub(crate) struct Resolved<'r, F> {
 /// The facts that resolvers read.
 struct Watched<'r, F> {
     facts: &'r F,
-    /// Whether a resolver asked for the only value of a fact that has several. Then the value that
-    /// it computes is ambiguous too.
+    /// Whether a resolver asked by `fact` for a fact that has several values. Then the value that
+    /// the resolver computes is ambiguous too.
     is_ambiguous: Cell<bool>,
 }
 
 impl<F: Facts> Facts for Watched<'_, F> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         let values = self.facts.values(name);
         if values.is_ambiguous() {
             self.is_ambiguous.set(true);
@@ -139,24 +139,24 @@ impl<F: Facts> Facts for Watched<'_, F> {
         values.single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         self.facts.values(name)
     }
 }
 
 impl<F: Facts> Facts for Resolved<'_, F> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
     #[inline]
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         if let (FactKind::Other(name), false) = (name.kind(), self.resolvers.is_empty()) {
             if let Some(resolver) = self.resolvers.get(name) {
                 self.facts.is_ambiguous.set(false);
-                let value = Values::from(resolver(&self.facts));
+                let value = FactValues::from(resolver(&self.facts));
                 return match self.facts.is_ambiguous.get() {
-                    true => Values::NONE.and_more(),
+                    true => FactValues::NONE.and_more(),
                     false => value,
                 };
             }

@@ -15,7 +15,7 @@ use tollgate_policy::file::PolicyFile;
 use tollgate_policy::redis::{RedisStore, StoredKeyError};
 use tollgate_policy::{LivePolicy, Policy, RuleState};
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Keys, Server};
+use tollgate_redis::{Keys, RedisServer};
 
 use seen::Seen;
 use server::on_each_server;
@@ -51,7 +51,7 @@ fn keys() -> Keys {
 
 fn store(private: &server::Server) -> RedisStore<Connection> {
     let client = connect_lazily(private.url().as_str()).expect("an address");
-    let server = Server::new(client).with_budget(Duration::from_secs(20));
+    let server = RedisServer::new(client).with_budget(Duration::from_secs(20));
     RedisStore::new(Arc::new(server), keys())
 }
 

@@ -5,7 +5,7 @@ mod allocations;
 
 use std::ops::ControlFlow;
 use tollgate_policy::when::{Condition, Matcher, Pattern, Test, When};
-use tollgate_policy::{FactKind, FactName, Facts, Outcome, Policy, Value};
+use tollgate_policy::{FactKind, FactName, FactValue, Facts, Outcome, Policy};
 
 use allocations::allocated;
 
@@ -14,13 +14,13 @@ use allocations::allocated;
 struct Request;
 
 impl Facts for Request {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         Some(match name.kind() {
             FactKind::Path => "//api/users/alice/?a=b".into(),
             FactKind::Host => "Www.Example.COM:8080".into(),
-            FactKind::ClientIp => Value::Address([10, 0, 0, 7].into()),
-            FactKind::Header("x-size") => Value::Number(800),
-            FactKind::Header("x-from") => Value::Address([10, 0, 0, 7].into()),
+            FactKind::ClientIp => FactValue::Address([10, 0, 0, 7].into()),
+            FactKind::Header("x-size") => FactValue::Number(800),
+            FactKind::Header("x-from") => FactValue::Address([10, 0, 0, 7].into()),
             _ => return None,
         })
     }
@@ -80,18 +80,18 @@ const TEXT: &str = "a-key-of-63-bytes-0123456789-0123456789-0123456789-012345678
 const LONG_PATH: &str = "//a//path/of/67/bytes/that/has/63/when/it/is/clean/0123456789/012//";
 
 impl Facts for Call {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         Some(match name.kind() {
             FactKind::Method => "GET".into(),
             FactKind::Path => self.path.into(),
             FactKind::Host => {
                 "Www.A-Host-Of-63-Bytes-0123456789-0123456789-012345.Example.COM".into()
             }
-            FactKind::ClientIp => Value::Address([10, 0, 0, 7].into()),
+            FactKind::ClientIp => FactValue::Address([10, 0, 0, 7].into()),
             FactKind::Header("x-api-key") => TEXT.into(),
             FactKind::Other("tier") => "pro".into(),
-            FactKind::Other("number") => Value::Number(u64::MAX),
-            FactKind::Other("peer") => Value::Address([10, 0, 0, 8].into()),
+            FactKind::Other("number") => FactValue::Number(u64::MAX),
+            FactKind::Other("peer") => FactValue::Address([10, 0, 0, 8].into()),
             FactKind::Header("x-cost") => "1".into(),
             _ => return None,
         })

@@ -15,18 +15,18 @@ use tollgate_audit::{Audit, Bounded, Log};
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Keys, Server};
+use tollgate_redis::{Keys, RedisServer};
 
 use server::on_each_server;
 
-type Shared = Arc<Server<Connection>>;
+type Shared = Arc<RedisServer<Connection>>;
 
 /// Returns a policy whose store `redis` is this server.
 fn policy(private: &server::Server, text: &str) -> (Policy<SystemClock>, Shared) {
     let client = connect_lazily(private.url().as_str()).expect("an address");
     // A slow machine is not an outage.
     let budget = Duration::from_secs(20);
-    let shared = Arc::new(Server::new(client).with_budget(budget));
+    let shared = Arc::new(RedisServer::new(client).with_budget(budget));
     let keys = Keys::new("policy").expect("a namespace");
     let store = RedisStore::new(Arc::clone(&shared), keys);
     let builder = Policy::builder().store("redis", store);

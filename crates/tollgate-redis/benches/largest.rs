@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Fallback, Keys, Limit, LimitError, RedisLimiter, Server};
+use tollgate_redis::{Fallback, Keys, Limit, LimitError, RedisLimiter, RedisServer};
 
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/support/server.rs"]
@@ -74,7 +74,7 @@ fn most_slots() -> u64 {
 
 async fn measure(private: &server::Server) -> Times {
     let client = connect_lazily(private.url()).expect("an address");
-    let server = Arc::new(Server::new(client).with_budget(Duration::from_secs(30)));
+    let server = Arc::new(RedisServer::new(client).with_budget(Duration::from_secs(30)));
     let mut times = Times::new();
     let (logged, slots) = (most_logged(), most_slots());
     let log = |period| Limit::sliding_log(Quota::per(logged, period));

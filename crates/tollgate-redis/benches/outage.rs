@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tollgate::Quota;
 use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, RedisServer};
 
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/support/server.rs"]
@@ -184,7 +184,7 @@ fn print(case: Case, mut took: Vec<Duration>, counts: &str) -> Duration {
 
 fn limiter(server: &server::Server, case: Case, budget: Duration) -> Limiter {
     let client = connect_lazily(server.url()).expect("an address");
-    let server = Server::new(client)
+    let server = RedisServer::new(client)
         .with_budget(budget)
         .with_probe_every(Duration::from_millis(case.probe_every));
     let keys = Keys::new("api").expect("a namespace");

@@ -71,7 +71,7 @@ fn main() {
 async fn grown(mut server: Server, limit: Limit, keys: &Keys, count: usize, verb: Verb) -> u64 {
     server.start(false);
     let client = connect_lazily(server.url()).expect("an address");
-    let shared = Arc::new(tollgate_redis::Server::new(client).with_budget(DEADLINE));
+    let shared = Arc::new(tollgate_redis::RedisServer::new(client).with_budget(DEADLINE));
     let limiter =
         RedisLimiter::new(shared, keys, "login", limit, Fallback::Closed).expect("a limit");
     let limiter = Arc::new(limiter);

@@ -18,7 +18,7 @@ use private_server::PrivateServer;
 use tokio::runtime::{Builder, Runtime};
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Decider, Fallback, Keys, Limit, RedisAll, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, Limit, RedisAll, RedisLimiter, RedisServer};
 
 /// Takes 20 permits of a user in each of 8 threads, and returns who decided those that were
 /// granted.
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .worker_threads(1)
         .enable_all()
         .build()?;
-    let server = Server::new(connect_lazily(private.url())?)
+    let server = RedisServer::new(connect_lazily(private.url())?)
         .with_budget(Duration::from_secs(5))
         .with_probe_every(Duration::from_millis(20));
     let (server, keys) = (Arc::new(server), Keys::new("example")?);

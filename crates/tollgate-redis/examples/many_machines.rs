@@ -14,7 +14,7 @@ use std::time::Duration;
 use private_server::PrivateServer;
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, Server};
+use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, RedisServer};
 
 /// The limits of a program. Each machine has its own connection to the same server.
 struct Machine {
@@ -24,7 +24,7 @@ struct Machine {
 
 impl Machine {
     fn new(url: &str) -> Result<Self, Box<dyn Error>> {
-        let server = Server::new(connect_lazily(url)?)
+        let server = RedisServer::new(connect_lazily(url)?)
             .with_probe_every(Duration::from_millis(50))
             .on_outage(|event| println!("  log: {event}"));
         let (server, keys) = (Arc::new(server), Keys::new("example")?);

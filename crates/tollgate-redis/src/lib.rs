@@ -9,12 +9,12 @@
 //!
 //! use tollgate::Quota;
 //! use tollgate_redis::client::connect_lazily;
-//! use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+//! use tollgate_redis::{Fallback, Keys, RedisLimiter, RedisServer};
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let client = connect_lazily("redis://127.0.0.1/")?;
-//!     let server = Arc::new(Server::new(client).on_outage(|event| eprintln!("{event}")));
+//!     let server = Arc::new(RedisServer::new(client).on_outage(|event| eprintln!("{event}")));
 //!     // 100 logins a minute for each user. In an outage, each of ten machines grants a tenth.
 //!     let fallback = Fallback::Local { processes: 10, keys: 10_000 };
 //!     let (keys, quota) = (Keys::new("api")?, Quota::per_minute(100));
@@ -28,7 +28,7 @@
 //! }
 //! ```
 //!
-//! A [`Server`] is shared by all limits on it. A [`RedisLimiter`] is one limit for many keys:
+//! A [`RedisServer`] is shared by all limits on it. A [`RedisLimiter`] is one limit for many keys:
 //! users, addresses, or any bytes. A [`RedisKey`] has the verbs.
 //!
 //! # Which limit
@@ -49,12 +49,12 @@
 //!
 //! # When the server does not answer
 //!
-//! The limit's [`Fallback`] decides a call that exceeds its budget ([`Server::with_budget`], 50 ms
-//! by default) or fails. If many do ([`Server`] says when), an outage begins: until the server
-//! answers again, fallbacks decide at once. The default denies everything; the others grant a
-//! bounded number of permits. [`Grant::decider`] and [`Denial::decider`] say who decided,
-//! [`Server::stats`] counts, and [`Server::on_outage`] reports the beginning and the end. Nothing
-//! is sent twice or replayed.
+//! The limit's [`Fallback`] decides a call that exceeds its budget ([`RedisServer::with_budget`],
+//! 50 ms by default) or fails. If many do ([`RedisServer`] says when), an outage begins: until the
+//! server answers again, fallbacks decide at once. The default denies everything; the others grant
+//! a bounded number of permits. [`Grant::decider`] and [`Denial::decider`] say who decided,
+//! [`RedisServer::stats`] counts, and [`RedisServer::on_outage`] reports the beginning and the end.
+//! Nothing is sent twice or replayed.
 //!
 //! `docs/DISTRIBUTED.md` has the bounds, what each fault does to them, and what an operator needs
 //! to know.
@@ -109,7 +109,7 @@ pub use limiter::{RedisKey, RedisLimiter};
 pub use outage::fallback::Fallback;
 pub use outage::stats::{Decider, Stats};
 pub use outage::{OutageEvent, Unavailable};
-pub use server::Server;
+pub use server::RedisServer;
 
 #[cfg(test)]
 #[path = "../tests/decisions/mod.rs"]

@@ -10,7 +10,7 @@ use tokio::time::{Instant, advance};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
-    Decider, Fallback, Keys, Limit, OutageEvent, RedisAll, RedisLimiter, Server, Unavailable,
+    Decider, Fallback, Keys, Limit, OutageEvent, RedisAll, RedisLimiter, RedisServer, Unavailable,
 };
 
 const BUDGET: Duration = Duration::from_millis(30);
@@ -79,13 +79,13 @@ fn refused(code: &str) -> Answer {
     })
 }
 
-fn server(plan: &Plan) -> Server<Plan> {
-    Server::new(plan.clone())
+fn server(plan: &Plan) -> RedisServer<Plan> {
+    RedisServer::new(plan.clone())
         .with_budget(BUDGET)
         .with_probe_every(PROBE_EVERY)
 }
 
-fn limiter(server: &Arc<Server<Plan>>, name: &str, fallback: Fallback) -> RedisLimiter<Plan> {
+fn limiter(server: &Arc<RedisServer<Plan>>, name: &str, fallback: Fallback) -> RedisLimiter<Plan> {
     let keys = Keys::new("test").unwrap();
     let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(12);
     RedisLimiter::new(Arc::clone(server), &keys, name, quota, fallback).unwrap()
@@ -554,7 +554,7 @@ async fn the_share_of_a_window_is_its_permits_by_processes_or_one() {
 fn a_fallback_that_is_not_accepted_names_the_field() {
     let error = |processes, keys, burst| {
         let quota = Quota::per(1, Duration::from_secs(365 * 24 * 3600)).burst(burst);
-        let server = Arc::new(Server::new(Plan::default()));
+        let server = Arc::new(RedisServer::new(Plan::default()));
         let fallback = Fallback::Local { processes, keys };
         let keys = Keys::new("test").unwrap();
         let limiter = RedisLimiter::new(server, &keys, "limit", quota, fallback);
@@ -732,7 +732,7 @@ impl Client for Moving {
 #[tokio::test(start_paused = true)]
 async fn a_new_number_of_a_node_does_not_renew_a_bound() {
     let number = Arc::new(Mutex::new(1));
-    let server = Arc::new(Server::new(Moving(Arc::clone(&number))));
+    let server = Arc::new(RedisServer::new(Moving(Arc::clone(&number))));
     let quota = Quota::per(1, Duration::from_secs(24 * 3600)).burst(12);
     let keys = Keys::new("test").unwrap();
     let fallback = Fallback::OpenAtMost {

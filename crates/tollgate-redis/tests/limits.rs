@@ -8,7 +8,8 @@ use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
     AllError, Decider, Denial, Fallback, FallbackError, Grant, Keys, KeysError, Limit, LimitError,
-    OutageEvent, ParseLimitError, RedisAll, RedisKey, RedisLimiter, Server, Stats, Unavailable,
+    OutageEvent, ParseLimitError, RedisAll, RedisKey, RedisLimiter, RedisServer, Stats,
+    Unavailable,
 };
 
 #[test]
@@ -178,7 +179,7 @@ impl Client for NoServer {
 
 #[test]
 fn everything_public_is_send_and_sync_and_debug() {
-    is_shared::<(Server<NoServer>, RedisLimiter<NoServer>)>();
+    is_shared::<(RedisServer<NoServer>, RedisLimiter<NoServer>)>();
     is_shared::<(RedisKey<'_, NoServer>, RedisAll<'_, NoServer>)>();
     is_shared::<(Keys, Limit, Fallback, Stats, Decider, OutageEvent)>();
     is_shared::<(Grant, Denial, Unavailable)>();

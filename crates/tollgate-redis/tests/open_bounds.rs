@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, advance};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
-use tollgate_redis::{Fallback, Keys, RedisAll, RedisKey, RedisLimiter, Server};
+use tollgate_redis::{Fallback, Keys, RedisAll, RedisKey, RedisLimiter, RedisServer};
 
 /// A cluster in which each user has a node. Nodes that are up grant everything.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,11 @@ fn at_most(per: Option<Duration>) -> Fallback {
     Fallback::OpenAtMost { at_most: 10, per }
 }
 
-fn limiter(server: &Arc<Server<Nodes>>, name: &str, fallback: Fallback) -> RedisLimiter<Nodes> {
+fn limiter(
+    server: &Arc<RedisServer<Nodes>>,
+    name: &str,
+    fallback: Fallback,
+) -> RedisLimiter<Nodes> {
     let keys = Keys::new("test").unwrap().with_readable_users();
     let quota = Quota::per_day(1).burst(1000);
     RedisLimiter::new(Arc::clone(server), &keys, name, quota, fallback).unwrap()
@@ -64,7 +68,7 @@ fn limiter(server: &Arc<Server<Nodes>>, name: &str, fallback: Fallback) -> Redis
 
 fn open(per: Option<Duration>) -> (Nodes, RedisLimiter<Nodes>) {
     let nodes = Nodes::default();
-    let server = Arc::new(Server::new(nodes.clone()));
+    let server = Arc::new(RedisServer::new(nodes.clone()));
     let limiter = limiter(&server, "limit", at_most(per));
     (nodes, limiter)
 }

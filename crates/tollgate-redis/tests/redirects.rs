@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Cluster, connect_to_cluster_lazily};
-use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, RedisServer};
 
 /// What a node does with a script.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +123,7 @@ fn decide(plans: &[Plan]) -> (Vec<(usize, bool)>, u64) {
         let (ports, seen) = start(plans);
         let urls = ports.iter().map(|port| format!("redis://127.0.0.1:{port}"));
         let client: Cluster = connect_to_cluster_lazily(urls).expect("addresses");
-        let server = Server::new(client).with_budget(Duration::from_secs(60));
+        let server = RedisServer::new(client).with_budget(Duration::from_secs(60));
         let server = Arc::new(server);
         let (keys, quota) = (Keys::new("test").unwrap(), Quota::per_hour(5));
         let limiter =

@@ -60,8 +60,8 @@ impl<K: Curve, C> Smooth<K, C> {
     pub(crate) fn rate_of(&self, state: SmoothState) -> f64 {
         // ORDERING: Acquire. It pairs with the release of the rate in `change`: a thread that reads
         // a newer rate, written over the rate of this version, then sees a changed state, in its
-        // next load as in its exchange. The models check the load. That the exchange fails is only
-        // argued, since a model does not reorder the operations of a thread. Models: smooth::
+        // next load as in its exchange. The models check the load. That the exchange fails is not
+        // checked, since a model does not reorder the operations of a thread. Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 

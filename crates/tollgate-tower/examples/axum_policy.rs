@@ -12,7 +12,7 @@ use std::{env, fs, process, sync::Arc};
 use axum::{Router, routing::get};
 use tokio::net::TcpListener;
 use tollgate_policy::{LivePolicy, Policy, RuleState};
-use tollgate_tower::{Body, Fields, RateLimitLayer};
+use tollgate_tower::{Fields, RateLimitLayer, RefusalBody};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -28,7 +28,7 @@ limit = "3/h"
 async fn start(policy: &Arc<LivePolicy>) -> Result<String, Failed> {
     let limit = RateLimitLayer::policy(Arc::clone(policy))
         .fields(Fields::LIST)
-        .body(Body::Problem);
+        .body(RefusalBody::Problem);
     let router = Router::new().route("/{*path}", get(async || "hello\n"));
     let router = router.layer(limit);
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -45,8 +45,9 @@ pub trait Decide: Sized {
         false
     }
 
-    /// Decides with the key alone, if requests need no more. Almost all requests end here, so it is
-    /// in line, and it passes the request to no function. The compiler then need not copy it.
+    /// Decides with the key alone, if requests need no more. Almost all requests end here, so this
+    /// is inlined, and passes the request to no function. Then the compiler need not copy the
+    /// request.
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<Self::Outcome> {
         let _ = (request, settings);
@@ -97,8 +98,7 @@ pub enum Admit<A: Decide> {
     Delayed(Unserved<A::Grant>, Duration),
     /// The request may be granted if it waits. First it needs a place among the waiting requests.
     MustWait,
-    /// Decide again after this time. The place among the waiting requests is given if the request
-    /// had none before.
+    /// Decide again after this time. The place is that of a request which had none.
     Retry(Duration, Option<Place>),
     /// The decision is this future's output.
     Pending(A::Pending),

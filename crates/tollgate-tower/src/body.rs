@@ -35,8 +35,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most bodies are free. What others need is in a box, so that a free one is as small as the
-    /// service's own.
+    /// Most bodies are free. The others keep what they need in a box, so that a free body is as
+    /// small as the service's own.
     #[project = KindProject]
     enum Kind<B: Body, A: Admission> {
         /// The service's own, whose end does not matter.

@@ -35,8 +35,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most requests are free. What others need is in a box, so that a free one is as small, and
-    /// moves as fast, as the service's own future.
+    /// Most requests are free. The others keep what they need in a box, so that a free one is as
+    /// small, and moves as fast, as the service's own future.
     #[project = StateProject]
     enum State<S, A, B>
     where
@@ -204,7 +204,7 @@ where
         }
     }
 
-    /// Goes on with what was awaited.
+    /// Goes on with the outcome that was awaited.
     fn concluded(self: Box<Self>, outcome: A::Outcome) -> Limited<S, A, B> {
         let (admission, settings) = (&self.limits.admission, &self.limits.settings);
         let (patience, has_place) = (self.patience(), self.place.is_some());

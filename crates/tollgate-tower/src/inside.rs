@@ -47,7 +47,7 @@ impl<K> Clone for InsideByKey<K> {
 type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 type KeyGuard = KeyedGuard<Arc<KeyedConcurrency>>;
 
-/// Grants a request that entered, and refuses one that did not because others are being served.
+/// Grants a request that entered. Refuses one that could not: others are being served.
 fn decided<A, G, B>(
     entered: Result<G, Denied>,
     (limit, inside): (u64, u64),

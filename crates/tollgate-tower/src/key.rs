@@ -11,8 +11,9 @@ use tollgate_http::{AddressPrefix, Ambiguous, RequestFacts};
 ///
 /// A closure that takes [`RequestFacts`] is one, if it returns an `Option`, or a `Result` of an
 /// `Option` and [`Ambiguous`]. [`ByAddress`] and [`ByHeader`] are others. `None` means that the
-/// request has no key: see [`Missing`](crate::Missing). A request whose key is ambiguous is refused
-/// with [`Cause::Ambiguous`](tollgate_http::Cause::Ambiguous), whatever is set for missing ones.
+/// request has no key: see [`MissingKey`](crate::MissingKey). A request whose key is ambiguous is
+/// refused with [`Cause::Ambiguous`](tollgate_http::Cause::Ambiguous), whatever is set for missing
+/// ones.
 ///
 /// ```
 /// use tollgate_http::{Ambiguous, RequestFacts};

@@ -70,12 +70,12 @@ pub use layer::RateLimitLayer;
 pub use peer::PeerAddr;
 #[cfg(feature = "policy")]
 pub use policy::ByPolicy;
-pub use rate::{Count, PerKey, Rate, Shared, Source};
-pub use service::RateLimit;
-pub use settings::Missing;
+pub use rate::{CountedRequests, PerKey, Rate, Shared, Source};
+pub use service::RateLimitService;
+pub use settings::MissingKey;
 pub use tollgate_http::{
-    AddressError, AddressPrefix, Ambiguous, Answers, Body, Cause, ClientAddress, Fields, PathForm,
-    Refusal, RequestFacts, Unit,
+    AddressError, AddressPrefix, Ambiguous, Answers, Cause, ClientAddress, Fields, PathForm,
+    Refusal, RefusalBody, RequestFacts, Unit,
 };
 
 /// The examples of docs/HTTP.md.

@@ -7,8 +7,8 @@ use http::Extensions;
 /// The address of a connection's other end, as an extension of its requests.
 ///
 /// axum's `ConnectInfo<SocketAddr>` (feature `axum`) and tonic's `TcpConnectInfo` (feature `tonic`,
-/// also with TLS) are found as well. A server that has neither inserts this. So does a server that
-/// knows better than these, such as from the PROXY protocol: this one takes precedence.
+/// also with TLS) are found as well. A server that has neither inserts this. This one takes
+/// precedence, for servers that know a better address, such as from the PROXY protocol.
 ///
 /// ```
 /// use http::Request;

@@ -13,8 +13,8 @@ use tollgate::clock::{Clock, SystemClock};
 use tollgate::{Denied, Tick};
 use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
 use tollgate_policy::{
-    Asked, Current, Decision, FactName, Facts, LivePolicy, Outcome, Policy, PolicyClock, Reason,
-    Value, Values,
+    Asked, Current, Decision, FactName, FactValue, FactValues, Facts, LivePolicy, Outcome, Policy,
+    PolicyClock, Reason,
 };
 
 use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
@@ -44,7 +44,7 @@ pub(crate) type OwnAnswerFacts = Arc<Vec<(Box<str>, AnswerFact)>>;
 pub(crate) type AnswerFact = Arc<dyn Fn(&Ended<'_>) -> Option<u64> + Send + Sync>;
 
 pub(crate) type OwnFacts =
-    Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync>;
+    Arc<dyn for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<FactValue<'r>> + Send + Sync>;
 
 /// The facts of a request, and those of the program.
 struct AllFacts<'r> {
@@ -54,18 +54,18 @@ struct AllFacts<'r> {
 
 impl Facts for AllFacts<'_> {
     #[inline]
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
     #[inline]
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let own = self.own.and_then(|own| own(&self.request, name));
-        own.map_or_else(|| self.request.values(name), Values::from)
+        own.map_or_else(|| self.request.values(name), FactValues::from)
     }
 }
 
-/// A decision of a policy: its stores decide at once, or some do not.
+/// A decision of a policy: `Here` if all of its stores decide at once, `Elsewhere` if some do not.
 enum Decided<C: PolicyClock> {
     Here(Decision<Current<C>, C>),
     Elsewhere(Decision<Arc<Policy<C>>, C>),
@@ -199,7 +199,7 @@ fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
 
 type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
 
-/// A decision that stores are making. If it is dropped, they finish it, and it is undone.
+/// A decision that stores are making. If this is dropped, a task waits for it and undoes it.
 pub struct Deciding<C: PolicyClock> {
     /// A decision of such a policy goes over the network, beside which the box costs nothing.
     future: Option<AsyncDecision<C>>,
@@ -220,7 +220,7 @@ impl<C: PolicyClock> Future for Deciding<C> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.has_begun = true;
-        // If it panics, it is gone.
+        // If the future panics, it is not polled again.
         let Some(mut future) = self.future.take() else {
             return Poll::Pending;
         };
@@ -306,7 +306,7 @@ pub struct PolicyGrant<C: PolicyClock> {
     of_answers: OwnAnswerFacts,
     needs_end: bool,
     reads_headers: bool,
-    /// When the request was allowed, if its time may count.
+    /// When the request was allowed, if a fact of the answer may be the time that it took.
     start: Option<Tick>,
 }
 
@@ -409,24 +409,24 @@ impl<'a> AnswerOf<'a> {
 }
 
 impl Facts for AnswerOf<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let mut own = self.own.iter();
         match (
             own.find(|(known, _)| **known == *name.as_str()),
             &self.facts,
         ) {
-            (Some((_, fact)), _) => fact(self.ended).map(Value::from).into(),
+            (Some((_, fact)), _) => fact(self.ended).map(FactValue::from).into(),
             (None, Some(facts)) => facts.values(name),
-            (None, None) => Values::NONE,
+            (None, None) => FactValues::NONE,
         }
     }
 }
 
-/// Goes on in a task of its own. Without a runtime, nothing is settled.
+/// Runs the future in a task of its own. Without a runtime, nothing is settled.
 fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(future);

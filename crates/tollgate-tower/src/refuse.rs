@@ -27,7 +27,7 @@ impl Settings {
 
 /// Returns whether a request is a call of gRPC, which is always a `POST`. If another method could
 /// have this content type, caches would store its refusals: their status is 200. Calls of gRPC-Web
-/// are not meant: their errors are in the body.
+/// are not included: their errors are in the body.
 #[cfg(feature = "tonic")]
 fn is_grpc<B>(request: &Request<B>) -> bool {
     if request.method() != Method::POST {

@@ -25,13 +25,13 @@ use crate::ticket::{Limits, Ticket};
 /// is called, so a request that is refused or waits does not block other requests. A request that
 /// waits keeps the service that was ready. If that holds something for it, such as a slot of
 /// tower's `Buffer` or a permit of its `ConcurrencyLimit`, put that layer outside of this one.
-pub struct RateLimit<S, A, M = MayWait> {
+pub struct RateLimitService<S, A, M = MayWait> {
     service: S,
     limits: Arc<Limits<A>>,
     mode: PhantomData<M>,
 }
 
-impl<S, A, M> RateLimit<S, A, M> {
+impl<S, A, M> RateLimitService<S, A, M> {
     pub(crate) const fn new(service: S, limits: Arc<Limits<A>>) -> Self {
         let mode = PhantomData;
         Self {
@@ -57,7 +57,7 @@ impl<S, A, M> RateLimit<S, A, M> {
     }
 }
 
-impl<S: Clone, A, M> Clone for RateLimit<S, A, M> {
+impl<S: Clone, A, M> Clone for RateLimitService<S, A, M> {
     fn clone(&self) -> Self {
         Self {
             service: self.service.clone(),
@@ -67,16 +67,16 @@ impl<S: Clone, A, M> Clone for RateLimit<S, A, M> {
     }
 }
 
-impl<S: fmt::Debug, A, M> fmt::Debug for RateLimit<S, A, M> {
+impl<S: fmt::Debug, A, M> fmt::Debug for RateLimitService<S, A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit")
+        f.debug_struct("RateLimitService")
             .field("service", &self.service)
             .field("settings", &self.limits.settings)
             .finish_non_exhaustive()
     }
 }
 
-impl<S, A, M, B, R> Service<Request<B>> for RateLimit<S, A, M>
+impl<S, A, M, B, R> Service<Request<B>> for RateLimitService<S, A, M>
 where
     S: Service<Request<B>, Response = Response<R>> + Keep<M>,
     A: Admission,
@@ -112,7 +112,7 @@ where
     }
 }
 
-impl<S, A: Admission, M> RateLimit<S, A, M> {
+impl<S, A: Admission, M> RateLimitService<S, A, M> {
     /// Does what `first` decides about a request.
     #[inline(never)]
     fn decide<B>(
@@ -123,11 +123,7 @@ impl<S, A: Admission, M> RateLimit<S, A, M> {
     where
         S: Service<Request<B>> + Keep<M>,
     {
-        let Limits {
-            admission,
-            settings,
-            ..
-        } = &*self.limits;
+        let (admission, settings) = (&self.limits.admission, &self.limits.settings);
         if settings.exempts(&request) {
             return ResponseFuture::free(self.service.call(request));
         }
@@ -165,6 +161,8 @@ impl<S, A: Admission, M> RateLimit<S, A, M> {
 }
 
 #[cfg(feature = "tonic")]
-impl<S: tonic::server::NamedService, A, M> tonic::server::NamedService for RateLimit<S, A, M> {
+impl<S: tonic::server::NamedService, A, M> tonic::server::NamedService
+    for RateLimitService<S, A, M>
+{
     const NAME: &'static str = S::NAME;
 }

@@ -17,7 +17,7 @@ use crate::peer;
 /// What happens to a request that lacks the key of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Missing {
+pub enum MissingKey {
     /// The request is refused, with the status of
     /// [`Cause::MissingKey`](tollgate_http::Cause::MissingKey).
     #[default]
@@ -45,7 +45,7 @@ pub struct Settings {
     /// Where the peer's address is, if the program says so.
     pub(crate) peer: Option<fn(&Extensions) -> Option<IpAddr>>,
     pub(crate) path: PathForm,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingKey,
     pub(crate) is_exempt: Option<IsExempt>,
     pub(crate) wait: Option<Wait>,
     pub(crate) is_failure: Option<IsFailure>,
@@ -72,7 +72,7 @@ impl Settings {
             address: ClientAddress::default(),
             peer: None,
             path: PathForm::default(),
-            missing: Missing::default(),
+            missing: MissingKey::default(),
             is_exempt: None,
             wait: None,
             is_failure: None,
@@ -87,7 +87,7 @@ impl Settings {
         self.facts_here(request)
     }
 
-    /// The same in line, for the first question about each request.
+    /// The same, inlined: for the first look at each request.
     #[inline(always)]
     pub(crate) fn facts_here<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
         let client = |peer| self.address.of(peer, request.headers());

@@ -137,8 +137,8 @@ impl<A: Admission> Drop for Ticket<A> {
             open.end(End::Dropped);
             return;
         }
-        // The service panicked. If a function of the program does so too, such as one that settles,
-        // the process would be aborted. The grant stays as it is then.
+        // The service panicked. If a function of the program, such as one that settles, panicked
+        // too, the process would be aborted. So that panic is caught, and the grant stays as it is.
         let _ = catch_unwind(AssertUnwindSafe(|| open.end(End::Dropped)));
     }
 }

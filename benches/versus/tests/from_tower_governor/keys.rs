@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, Request};
 use tollgate::Quota;
 use tollgate_http::RequestFacts;
-use tollgate_tower::{ByHeader, Missing, RateLimitLayer};
+use tollgate_tower::{ByHeader, MissingKey, RateLimitLayer};
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_governor::key_extractor::KeyExtractor;
 use tower_governor::{GovernorError, GovernorLayer};
@@ -88,7 +88,7 @@ async fn a_key_whose_lines_differ_is_refused() -> Result {
     assert_eq!(statuses(&ours, requests()).await, [200, 400, 400]);
     let by_header = ByHeader(HeaderName::from_static("x-api-key"));
     let table = still(Quota::per_hour(1))?;
-    let ours = behind(RateLimitLayer::by_key(table, by_header).missing(Missing::Share));
+    let ours = behind(RateLimitLayer::by_key(table, by_header).missing(MissingKey::Share));
     assert_eq!(statuses(&ours, requests()).await, [200, 400, 400]);
     Ok(())
 }
@@ -105,11 +105,11 @@ async fn requests_without_a_key_are_refused_or_share_a_limit_or_are_exempt() -> 
         Ok::<_, Box<dyn std::error::Error>>(RateLimitLayer::by_address(still(Quota::per_hour(1))?))
     };
     assert_eq!(statuses(&behind(layer()?), without()).await, [400, 400]);
-    let ours = behind(layer()?.missing(Missing::Share));
+    let ours = behind(layer()?.missing(MissingKey::Share));
     assert_eq!(statuses(&ours, without()).await, [200, 429]);
     // They do not take from a client's limit.
     assert_eq!(send(&ours, from("192.0.2.1")).await.0, 200);
-    let ours = behind(layer()?.missing(Missing::Exempt));
+    let ours = behind(layer()?.missing(MissingKey::Exempt));
     assert_eq!(statuses(&ours, without()).await, [200, 200]);
     Ok(())
 }

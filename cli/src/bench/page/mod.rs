@@ -38,7 +38,7 @@ const NAME: &str = "index.html";
 /// The explanation of a star.
 const STARRED: &str = " * These threads do not have a core each.";
 
-/// A page that can be written. Its file keeps its old content until then.
+/// A page that can be written. Its file keeps its old content until it is written.
 pub(crate) struct Page {
     path: PathBuf,
     file: File,

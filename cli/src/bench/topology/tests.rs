@@ -133,7 +133,7 @@ fn a_whole_server_is_described() {
 
 #[test]
 fn only_processors_that_may_be_used_count() {
-    // 1 and 17 share a core. Of the cores of 3 and 24 only one processor may be used.
+    // 1 and 17 share a core. 3 and 24 are alone on their cores: their siblings may not be used.
     let topology = SERVER.topology(&[1, 3, 17, 24]);
     assert_eq!(topology.order(), [1, 3, 24, 17]);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! When fixed windows end.
 
-/// Bounds of the time at which a window ends. The others end whole windows earlier or later.
+/// Bounds of the time at which one window ends. The others end whole windows earlier or later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends {
     bounds: Option<(f64, f64)>,
@@ -11,8 +11,8 @@ impl Ends {
         Self { bounds: None }
     }
 
-    /// A window ends between these times. Returns whether that agrees with what was known. If not,
-    /// only this counts.
+    /// A window ends between these times. Returns whether that agrees with the known bounds; if
+    /// not, it replaces them.
     pub(super) fn lies_between(&mut self, first: f64, last: f64, window: f64) -> bool {
         let Some((known_first, known_last)) = self.bounds else {
             self.bounds = Some((first, last));

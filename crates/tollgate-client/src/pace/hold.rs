@@ -10,10 +10,10 @@ use tollgate::Tick;
 pub(super) struct Hold {
     /// No request may go before this tick.
     until: Tick,
-    /// When that was said, and how long the wait is. It is zero if there is no hold.
+    /// When the server said so, and how long the wait is: zero if there is no hold.
     said: Tick,
     wait: Duration,
-    /// When the request that tries went, until its answer comes.
+    /// When the request that tries was sent. `None` once its answer has come.
     tried: Option<Tick>,
 }
 

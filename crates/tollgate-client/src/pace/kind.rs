@@ -12,7 +12,7 @@ pub(super) enum Kind {
     Bucket,
     /// All permits come back at one time. `reset` is the time until then, whatever is left.
     Fixed,
-    /// A window that slides. `reset` is longer than the window: until the next one is over too.
+    /// A window that slides. `reset` is the time until the next window ends: longer than a window.
     Sliding,
 }
 
@@ -55,7 +55,7 @@ impl Judge {
     ) -> bool {
         let is_short = window.seconds <= SHORT;
         let reset = said.reset.filter(|_| !is_short);
-        // A server may round it up by a second.
+        // A server may round `reset` up by a second.
         let longest = window.seconds + if is_short { 0.0 } else { 1.0 };
         if granted && said.reset.is_some_and(|reset| reset > longest) {
             self.kind = if window.is_guessed {
@@ -68,7 +68,7 @@ impl Judge {
             return false;
         }
         if let Some(reset) = reset {
-            // It is rounded up to whole seconds.
+            // `reset` is rounded up to whole seconds.
             let (first, last) = (answer.sent + reset - 1.0, answer.received + reset);
             let is_end = ends.lies_between(first, last, window.seconds);
             if granted {

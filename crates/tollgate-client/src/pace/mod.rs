@@ -30,8 +30,8 @@
 //!   decay exponentially, so the shares become equal. With equal margins they would stay as they
 //!   are.
 //!
-//! A request is late or early by its own error only: each is planned from the time at which the
-//! previous one should have gone, and is moved by what that one saw. So the clients' requests
+//! The errors of requests do not add up: each request is planned from the time at which the
+//! previous one should have gone, and is moved by what that request saw. So the clients' requests
 //! spread over time evenly, although no client knows of another.
 //!
 //! # After a refusal
@@ -69,7 +69,7 @@ use self::share::Share;
 use self::tried::Tried;
 use crate::server_limits::ServerLimit;
 
-/// A timer may wake this late without moving the plan.
+/// A timer may wake this late: the plan stays the same.
 const LATE: f64 = 0.005;
 
 /// After a hold, a client whose rate is not known comes back this late at most, in seconds.
@@ -94,11 +94,11 @@ const LONGEST_SPREAD: f64 = 5.0;
 /// - If there are fewer than about five permits for each client in a window, a client learns too
 ///   late from its answers. Eight clients use about 85 % of a window of 10 permits a second, and 2
 ///   to 5 % of the answers are 429.
-/// - Of a quota of one to three permits, a client alone uses a third to two thirds.
-/// - A limit whose burst lasts for less than a second is said to have a window of a second. Then
-///   the rate has to be found by trying.
-/// - Windows that begin with the first request move on. Of them 80 to 90 % are used, and 2 to 3 %
-///   of the answers are 429.
+/// - A client alone uses a third to two thirds of a quota of one to three permits.
+/// - If a burst lasts for less than a second, the server says a window of a second. Then the client
+///   has to find the rate by trying.
+/// - Windows that begin with the first request have no fixed times. Clients use 80 to 90 % of them,
+///   and 2 to 3 % of the answers are 429.
 ///
 /// Shares become equal within a minute, or within some windows if windows are long: each of 4 or of
 /// 16 clients gets at least half of an equal share.
@@ -208,12 +208,12 @@ impl Pace {
         let now = seconds(now);
         self.tried.sent(now, waited);
         let is_late = !waited || now - next > self.spacing().max(LATE);
-        // It may go sooner than planned, if the plan is to wait for very long.
+        // A request may go sooner than planned, if the plan is a very long wait.
         self.last = if is_late { now } else { next.min(now) };
         self.waited = waited;
     }
 
-    /// An answer came at `now` to a request that went at `sent`. It says this of the limit.
+    /// An answer came at `now` to a request that went at `sent`. `limit` is what it says.
     pub fn answered(&mut self, limit: &ServerLimit, sent: Tick, now: Tick, granted: bool) {
         self.now = now;
         let has_tried = !granted && self.hold.is_tried_by(sent);
@@ -260,9 +260,9 @@ impl Pace {
         }
         self.spare = level - self.most_margin(&window) * self.share.root();
         if said.remaining >= window.quota - 1.0 {
-            // None is missing but the request's own. There may be room for more.
+            // Only the request's own permit is missing, so there may be room for more.
             self.spare = self.spare.max(1.0);
-            // Twice in a row: in a short window, a client is now and then the first one.
+            // One such answer is not enough: in a short window, any client is first now and then.
             let was_full = before.is_some_and(|it| it.remaining >= window.quota - 1.0);
             if was_full && self.waited && granted && self.judge.kind() != Kind::Fixed {
                 self.share.has_room(&window, sent, received);

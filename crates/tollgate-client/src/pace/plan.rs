@@ -54,10 +54,11 @@ impl Pace {
         self.mean += (now.remaining - self.mean) * weight;
         let refill = self.refill(window);
         let came_back = match self.judge.kind() {
-            // In a window none comes back. At its end all do, and what was taken is not known.
+            // Permits come back only when a window ends. As many are assumed to be taken then as
+            // planned.
             Kind::Fixed if now.remaining <= before.remaining => 0.0,
             Kind::Fixed => refill * time - (before.remaining - now.remaining),
-            // If all permits are back, it is not known when. At least the missing ones came back.
+            // All permits are back, at an unknown time. At least those that were missing came back.
             Kind::Bucket | Kind::Sliding if now.remaining >= window.quota - 1.0 => {
                 window.quota - before.remaining
             }
@@ -110,7 +111,7 @@ impl Pace {
                 }
             }
         };
-        // After a request at most all but one are left.
+        // A request takes one permit, so at most the others are left.
         most.min(BUCKET_MARGIN * (window.quota - 1.0).max(0.0))
     }
 
@@ -127,7 +128,7 @@ impl Pace {
                 window.rate() / 2.0
             }
             Kind::Fixed => window.rate(),
-            // As many as were taken a window ago.
+            // As many permits come back as were taken a window ago.
             Kind::Sliding => {
                 let used = 1.0 - self.mean / window.quota;
                 window.rate() * used.max(0.05)

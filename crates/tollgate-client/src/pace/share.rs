@@ -2,7 +2,7 @@
 
 use super::reading::Window;
 
-/// How fast the share moves: by this part of the error in the time of a correction.
+/// In the time of a correction, the share moves by this part of its error.
 const SPEED: f64 = 0.25;
 
 /// Answers are remembered for this many times the time of a correction.
@@ -71,7 +71,7 @@ impl Share {
         self.own >= ALONE * self.taken
     }
 
-    /// An answer came late. Its request counts as one of this client's too.
+    /// An answer came late, and its request was one of this client's.
     pub(super) fn counts_own(&mut self) {
         self.own += 1.0;
     }
@@ -81,8 +81,8 @@ impl Share {
         (self.logarithm.min(0.0) / 4.0).exp()
     }
 
-    /// The first answer. If other clients keep `level` permits as their margin, their share is the
-    /// one with this margin, and this client begins with the same share.
+    /// The first answer. The others are taken to keep `level` permits as their margin. This client
+    /// begins with the share that has this margin.
     pub(super) fn begins(&mut self, window: &Window, level: f64, most_margin: f64) {
         let theirs = 4.0 * (level / most_margin).max(0.01).ln();
         let least = BEGIN_LEAST.max((2.0 / window.quota).ln().min(0.0));

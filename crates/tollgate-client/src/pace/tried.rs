@@ -1,7 +1,8 @@
 //! A rate for servers that refuse requests and say nothing of their limits.
 //!
-//! Nothing but refusals and the waits that they name tells a client how fast it may send, and how
-//! many others do. So it sends a little faster after each grant, and slower after a refusal:
+//! Only refusals, and the waits that they name, tell a client how fast it may send and how many
+//! other clients there are. So it sends a little faster after each grant, and slower after a
+//! refusal:
 //!
 //! - A refusal multiplies the rate by `e^-0.1`, a grant by `1 + g`. The rate stands still if `g /
 //!   0.1` of the requests are refused: 0.4 % to 4 %.
@@ -35,8 +36,8 @@ const GROWTH: f64 = 0.00125;
 const MOST_GROWTH: f64 = 2.3;
 const TOO_FEW: f64 = 0.03;
 
-/// Until a refusal has told the rate, and while requests do not wait for their turn, a grant adds
-/// this part: the rate is not known.
+/// While the rate is not known, a grant adds this part: before a refusal has told the rate, and
+/// while requests do not wait for their turn.
 const FAST_GROWTH: f64 = 0.02;
 
 /// The rate is at least this part of what was granted over [`LONG`] named waits: in a sliding

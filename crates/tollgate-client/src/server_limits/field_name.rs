@@ -52,7 +52,7 @@ const KINDS: [(&str, Kind); 13] = [
     ("name", Kind::Name),
 ];
 
-/// How many kinds can be before or after what is counted.
+/// This many kinds, from the first on, can be before or after what is counted.
 const COUNTING: usize = 4;
 
 impl<'h> FieldName<'h> {

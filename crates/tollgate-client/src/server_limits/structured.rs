@@ -33,7 +33,7 @@ impl<'a> Member<'a> {
         })
     }
 
-    /// Returns the parameters, in their order. Of two with one name the last counts.
+    /// Returns the parameters, in their order. If two have the same name, the last one counts.
     pub(super) fn parameters(&self) -> impl Iterator<Item = (&'a str, Item<'a>)> + use<'a> {
         self.parameters.filter_map(|text| {
             let text = std::str::from_utf8(text).ok()?.trim_start_matches(' ');
@@ -117,7 +117,7 @@ pub(super) fn number(item: &Item<'_>) -> Option<u64> {
     u64::try_from(i64::from(item.as_integer()?)).ok()
 }
 
-/// Returns a string or a token. There is none if it is longer than this.
+/// Returns a string or a token, or `None` if it is longer than `longest`.
 pub(super) fn text(item: &Item<'_>, longest: usize) -> Option<String> {
     let text = match item {
         Item::String(text) => text.as_str(),
@@ -127,7 +127,7 @@ pub(super) fn text(item: &Item<'_>, longest: usize) -> Option<String> {
     (text.len() <= longest).then(|| text.to_owned())
 }
 
-/// Returns the bytes of a byte sequence. There are none if they are more than this.
+/// Returns the bytes of a byte sequence, or `None` if there are more than `longest`.
 pub(super) fn bytes(item: Item<'_>, longest: usize) -> Option<Vec<u8>> {
     match item {
         Item::ByteSequence(bytes) if bytes.len() <= longest => Some(bytes),

@@ -85,7 +85,7 @@ impl<'h> Groups<'h> {
         }
     }
 
-    /// Returns what is known of a limit. There is none if there are too many limits.
+    /// Returns what is known of a limit, or `None` if there are too many limits.
     fn numbers(&mut self, group: Group<'h>) -> Option<&mut Numbers> {
         let found = self.0.iter().position(|(known, _)| *known == group);
         if found.is_none() {

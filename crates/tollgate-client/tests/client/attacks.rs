@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use tokio::time::{Instant, sleep, timeout};
 use tollgate::{Limiter, Quota, TokenBucket};
-use tollgate_client::{ClientError, ClientLimitLayer};
+use tollgate_client::{ClientLimitError, ClientLimitLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::clock::RuntimeClock;
@@ -290,7 +290,7 @@ async fn an_error_of_the_request_that_tries_does_not_stop_the_others_for_as_long
     let tries = client.clone().oneshot(get(API)).await;
     // The server is open, but this one and those of the next minute fail.
     assert!(
-        !matches!(tries, Err(ClientError::WaitTooLong { .. })),
+        !matches!(tries, Err(ClientLimitError::WaitTooLong { .. })),
         "{tries:?}"
     );
     sleep(seconds(10)).await;

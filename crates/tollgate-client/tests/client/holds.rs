@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Request;
 use tokio::time::Instant;
-use tollgate_client::{ClientError, ClientLimitLayer};
+use tollgate_client::{ClientLimitError, ClientLimitLayer};
 use tower::{Layer, ServiceExt};
 
 use crate::served::{Script, answer, get};
@@ -158,7 +158,7 @@ async fn a_request_that_waited_for_max_wait_fails() {
     let mut failed = 0;
     for task in tasks {
         if let Err(error) = task.await.unwrap() {
-            assert!(matches!(error, ClientError::WaitTooLong { .. }));
+            assert!(matches!(error, ClientLimitError::WaitTooLong { .. }));
             failed += 1;
         }
     }

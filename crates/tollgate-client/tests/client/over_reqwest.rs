@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use reqwest::{Method, Request};
 use tokio::net::TcpListener;
-use tollgate_client::{ClientError, ClientLimitLayer};
+use tollgate_client::{ClientLimitError, ClientLimitLayer};
 use tollgate_http::Fields;
 use tower::{Layer, ServiceBuilder, ServiceExt};
 
@@ -85,7 +85,7 @@ async fn errors_of_reqwest_pass_through() {
     let client = ClientLimitLayer::new().layer(reqwest::Client::new());
     let request = Request::new(Method::GET, url.parse().unwrap());
     match client.oneshot(request).await {
-        Err(ClientError::Inner(error)) => assert!(error.is_connect()),
+        Err(ClientLimitError::Inner(error)) => assert!(error.is_connect()),
         other => panic!("{other:?}"),
     }
 }

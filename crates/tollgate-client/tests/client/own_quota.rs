@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tollgate::Quota;
-use tollgate_client::{ClientError, ClientLimitLayer};
+use tollgate_client::{ClientLimitError, ClientLimitLayer};
 use tower::{Layer, ServiceExt};
 
 use crate::fleet::Random;
@@ -106,7 +106,7 @@ async fn a_wait_that_is_hopeless_is_refused_at_once() {
     let mut failed = 0;
     for task in tasks {
         if let Err(error) = task.await.unwrap() {
-            assert!(matches!(error, ClientError::WaitTooLong { wait, .. } if !wait.is_zero()));
+            assert!(matches!(error, ClientLimitError::WaitTooLong { wait, .. } if !wait.is_zero()));
             failed += 1;
         }
     }

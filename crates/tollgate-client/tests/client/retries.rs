@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use http::{Method, Request, Response};
 use tokio::time::{Instant, sleep};
-use tollgate_client::{ClientError, ClientLimitLayer, NeverCopy, RetryBudget};
+use tollgate_client::{ClientLimitError, ClientLimitLayer, NeverCopy, RetryBudget};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::served::{Script, answer, get};
@@ -115,7 +115,7 @@ async fn only_requests_that_a_server_may_get_twice_are_sent_again_after_a_failur
             .oneshot(request)
             .await
             .unwrap_err();
-        assert!(matches!(error, ClientError::Inner(_)));
+        assert!(matches!(error, ClientLimitError::Inner(_)));
         assert_eq!((down.count(), *calls.lock().unwrap()), (times, times));
     }
 }
@@ -187,8 +187,10 @@ async fn a_wait_that_is_too_long_gives_the_answer_back_at_once() {
     let answer = client.clone().oneshot(get(API)).await.unwrap();
     assert_eq!((answer.status().as_u16(), script.count()), (429, 1));
     let error = client.clone().oneshot(get(API)).await.unwrap_err();
-    assert!(matches!(error, ClientError::WaitTooLong { wait, max_wait }
-        if wait > max_wait && max_wait == Duration::from_secs(30)));
+    assert!(
+        matches!(error, ClientLimitError::WaitTooLong { wait, max_wait }
+        if wait > max_wait && max_wait == Duration::from_secs(30))
+    );
     assert!(begun.elapsed() < Duration::from_millis(20));
 
     // Other servers are not held.

@@ -8,7 +8,7 @@ use http::Extensions;
 use reqwest::{Method, Request, Response};
 use reqwest_middleware::{ClientBuilder, Error, Next};
 use tollgate::Quota;
-use tollgate_client::{ClientError, ClientLimitLayer};
+use tollgate_client::{ClientLimitError, ClientLimitLayer};
 
 use crate::over_reqwest::server;
 
@@ -61,9 +61,9 @@ async fn requests_share_the_quota_of_their_layer() {
     let Err(Error::Middleware(error)) = client.get(&url).send().await else {
         panic!("the quota is used up");
     };
-    let error = error.downcast_ref::<ClientError<Error>>();
+    let error = error.downcast_ref::<ClientLimitError<Error>>();
     assert!(
-        matches!(error, Some(ClientError::WaitTooLong { .. })),
+        matches!(error, Some(ClientLimitError::WaitTooLong { .. })),
         "{error:?}"
     );
     assert_eq!(asked.lock().unwrap().len(), 1);

@@ -93,8 +93,8 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// # What goes wrong
 ///
 /// **Trust too much**, and clients choose their address. The first entry of `X-Forwarded-For` is
-/// what the client sent. A client that sends another one with each request is never limited, and
-/// one that sends another's address uses up that one's limit. This happens if
+/// what the client sent. A client that sends another address with each request is never limited,
+/// and a client that sends a victim's address uses up the victim's limit. This happens if
 ///
 /// - a trusted network also has clients, such as `10.0.0.0/8` in a company, or `0.0.0.0/0`;
 /// - the header is one that the proxy passes on and does not write, such as `X-Real-IP` behind a

@@ -15,16 +15,16 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 /// The body of a refusal.
 ///
 /// ```
-/// use tollgate_http::{Answers, Body, Cause, Refusal};
+/// use tollgate_http::{Answers, Cause, Refusal, RefusalBody};
 ///
-/// let answers = Answers::new().body(Body::Problem);
+/// let answers = Answers::new().body(RefusalBody::Problem);
 /// let answer = answers.refuse(&Refusal::new(Cause::Limit).rule("daily"));
 /// assert_eq!(answer.headers()["content-type"], "application/problem+json");
 /// assert!(answer.body().ends_with(br#""status":429,"violated-policies":["daily"]}"#));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Body {
+pub enum RefusalBody {
     /// One line of text.
     #[default]
     Text,
@@ -35,7 +35,7 @@ pub enum Body {
     Empty,
 }
 
-impl Body {
+impl RefusalBody {
     /// Writes the body and its type.
     pub(super) fn write(
         self,
@@ -98,7 +98,7 @@ fn problem(refusal: &Refusal<'_>, status: StatusCode) -> String {
 }
 
 /// Returns the names of the limits that deny the request, in quotes, separated by commas. They are
-/// the names of the fields: the strings of structured fields are strings of JSON too.
+/// written as in fields, since a string of a structured field is a string of JSON too.
 fn violated(refusal: &Refusal<'_>) -> String {
     let limits = refusal.asked();
     let names = if limits.iter().any(|limit| limit.denies()) {

@@ -14,7 +14,7 @@ use std::ops::{BitOr, BitOrAssign};
 /// | [`X_EPOCH`](Self::X_EPOCH) | the same, with `X-RateLimit-Reset: 1700000030` | the tightest |
 /// | [`SPRING`](Self::SPRING) | `X-RateLimit-Remaining: 50`, `X-RateLimit-Replenish-Rate: 10`, `X-RateLimit-Burst-Capacity: 100`, `X-RateLimit-Requested-Tokens: 1` | the tightest |
 ///
-/// A list leaves out limits if there are more than 16, or if their names are long: those with the
+/// If there are more than 16 limits, or if their names are long, a list leaves out those with the
 /// most permits left.
 ///
 /// Some generations give one field different meanings. Then the one that comes first in this table

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Response, StatusCode};
 
-pub use self::bodies::Body;
+pub use self::bodies::RefusalBody;
 pub use self::fields::Fields;
 
 use self::value::{insert_number, seconds_until};
@@ -48,7 +48,7 @@ use crate::{Cause, LimitState, Refusal};
 #[must_use]
 pub struct Answers {
     fields: Fields,
-    body: Body,
+    body: RefusalBody,
     /// The status of each cause, if it is not the default.
     statuses: [Option<StatusCode>; CAUSES],
     edit: Option<Edit>,
@@ -63,7 +63,7 @@ impl Answers {
     pub const fn new() -> Self {
         Self {
             fields: Fields::OFF,
-            body: Body::Text,
+            body: RefusalBody::Text,
             statuses: [None; CAUSES],
             edit: None,
         }
@@ -76,7 +76,7 @@ impl Answers {
     }
 
     /// Sets the body of refusals.
-    pub const fn body(mut self, body: Body) -> Self {
+    pub const fn body(mut self, body: RefusalBody) -> Self {
         self.body = body;
         self
     }
@@ -96,9 +96,9 @@ impl Answers {
     /// ```
     /// use http::header::CONTENT_TYPE;
     /// use http::HeaderValue;
-    /// use tollgate_http::{Answers, Body, Cause, Refusal};
+    /// use tollgate_http::{Answers, Cause, Refusal, RefusalBody};
     ///
-    /// let answers = Answers::new().body(Body::Empty).edit(|refusal, response| {
+    /// let answers = Answers::new().body(RefusalBody::Empty).edit(|refusal, response| {
     ///     let page = format!("<h1>{:?}</h1>", refusal.cause());
     ///     *response.body_mut() = page.into();
     ///     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
@@ -121,13 +121,13 @@ impl Answers {
     }
 
     /// Returns whether refusals say more of their limits than the wait and the rule: in fields, or
-    /// by a function that [edits](Self::edit) them. Otherwise [`Refusal::limits`] has no effect on
-    /// the refusal of one limit.
+    /// by a function that [edits](Self::edit) them. If not, [`Refusal::limits`] does not change
+    /// what the refusal of a single limit says.
     ///
     /// ```
-    /// use tollgate_http::{Answers, Body, Fields};
+    /// use tollgate_http::{Answers, Fields, RefusalBody};
     ///
-    /// assert!(!Answers::new().body(Body::Problem).says_limits());
+    /// assert!(!Answers::new().body(RefusalBody::Problem).says_limits());
     /// assert!(Answers::new().fields(Fields::LIST).says_limits());
     /// assert!(Answers::new().edit(|_, _| ()).says_limits());
     /// ```
@@ -183,7 +183,7 @@ impl Answers {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate_http::{Answers, Body, Cause, Refusal};
+    /// use tollgate_http::{Answers, Cause, Refusal, RefusalBody};
     ///
     /// let refusal = Refusal::new(Cause::Limit).retry_after(Duration::from_millis(1200));
     /// let answer = Answers::new().refuse(&refusal);

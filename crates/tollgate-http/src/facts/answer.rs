@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
-use tollgate_policy::{FactKind, FactName, Facts, Value, Values};
+use tollgate_policy::{FactKind, FactName, FactValue, FactValues, Facts};
 
 use super::text;
 
@@ -74,11 +74,11 @@ impl<'a> AnswerFacts<'a> {
 }
 
 impl Facts for AnswerFacts<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let number = match name.kind() {
             FactKind::ResponseHeader(name) => return text::header(self.headers, name).into(),
             FactKind::Other("response-status") => Some(self.status.as_u16().into()),
@@ -90,7 +90,7 @@ impl Facts for AnswerFacts<'_> {
             }),
             _ => None,
         };
-        number.map(Value::from).into()
+        number.map(FactValue::from).into()
     }
 }
 

@@ -65,10 +65,10 @@ impl<'r> Extend<Cow<'r, str>> for Found<'r> {
 }
 
 #[cfg(feature = "policy")]
-impl<'r> From<Found<'r>> for tollgate_policy::Values<'r> {
+impl<'r> From<Found<'r>> for tollgate_policy::FactValues<'r> {
     fn from(found: Found<'r>) -> Self {
         let values = found.first.into_iter().chain(found.others);
-        let values = Self::of(values.map(tollgate_policy::Value::from));
+        let values = Self::of(values.map(tollgate_policy::FactValue::from));
         match found.more {
             true => values.and_more(),
             false => values,

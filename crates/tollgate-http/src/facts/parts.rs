@@ -31,7 +31,7 @@ pub(super) struct Table<'r> {
     more: bool,
 }
 
-/// The parts of a request that has many, once a name is looked for.
+/// The table of a request with many parts, made when a name is first looked for.
 pub(super) type Many<'r> = OnceLock<Table<'r>>;
 
 /// Finds the values of a parameter.
@@ -117,8 +117,8 @@ fn split(part: &[u8], at: u8) -> Option<Part<'_>> {
     Some((name, value.get(1..).unwrap_or_default()))
 }
 
-/// Returns the hash of a name: FNV-1a. Names that a client chooses to have one hash are gone
-/// through, and there are at most `MAX_PARTS`.
+/// Returns the hash of a name: FNV-1a. A client can choose names with the same hash. They are
+/// compared one by one, and there are at most `MAX_PARTS`.
 fn hash(name: impl Iterator<Item = u8>) -> u64 {
     name.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -10,8 +10,8 @@ use percent_encoding::percent_decode;
 use super::found::{Found, MAX_PARTS};
 use super::lists::is_list;
 
-/// The values of a header: one of a list, and otherwise one for each line. Bytes that are not UTF-8
-/// become U+FFFD.
+/// The values of a header: one for each line, or one for all lines if the header is a list. Bytes
+/// that are not UTF-8 become U+FFFD.
 pub(super) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Found<'h> {
     let mut found = Found::default();
     let mut lines = headers.get_all(name).iter().map(text);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 use tollgate::{Denied, Quota};
-use tollgate_http::{Answers, Body, Cause, LimitState, Refusal};
+use tollgate_http::{Answers, Cause, LimitState, Refusal, RefusalBody};
 
 use crate::states::{denied, granted};
 
@@ -86,7 +86,7 @@ fn a_text_is_one_line_that_says_when_to_retry() {
 }
 
 fn problem(refusal: &Refusal<'_>) -> Value {
-    let answer = Answers::new().body(Body::Problem).refuse(refusal);
+    let answer = Answers::new().body(RefusalBody::Problem).refuse(refusal);
     assert_eq!(answer.headers()["content-type"], "application/problem+json");
     serde_json::from_slice(answer.body()).expect("JSON")
 }
@@ -179,7 +179,7 @@ fn names_are_escaped_in_a_problem() {
 
 #[test]
 fn an_empty_body_has_no_type() {
-    let answer = Answers::new().body(Body::Empty);
+    let answer = Answers::new().body(RefusalBody::Empty);
     let answer = answer.refuse(&Refusal::new(Cause::Limit).retry_after(SECOND));
     assert!(answer.body().is_empty());
     assert!(!answer.headers().contains_key("content-type"));
@@ -210,7 +210,7 @@ fn a_function_has_the_last_word() {
 fn answers_can_be_shared_by_threads() {
     fn is_shared<T: Clone + Send + Sync + 'static>(_: &T) {}
     is_shared(&Answers::default());
-    is_shared(&Body::Text);
+    is_shared(&RefusalBody::Text);
     is_shared(&Refusal::new(Cause::Limit));
     is_shared(&LimitState::of_concurrency("a", 1));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
-use tollgate_http::{Answers, Body, Cause, Fields, LimitState, LimitStates, Refusal};
+use tollgate_http::{Answers, Cause, Fields, LimitState, LimitStates, Refusal, RefusalBody};
 use tollgate_policy::{Decision, LimitSpec, LivePolicy, Policy, Reason, Store};
 
 use crate::{lines, written};
@@ -103,7 +103,7 @@ fn a_key_that_never_gets_a_permit_again_is_refused_with_429_and_without_a_wait()
             "{reason:?}"
         );
         let answer = Answers::new()
-            .body(Body::Problem)
+            .body(RefusalBody::Problem)
             .refuse(&Refusal::of_reason(&reason));
         assert_eq!(answer.status(), 429);
         assert!(!answer.headers().contains_key("retry-after"));
@@ -164,7 +164,7 @@ fn a_denial_says_which_limits_deny_and_what_the_others_have_left() {
     let refusal = refusal(&decision).limits(&limits);
     let answer = Answers::new()
         .fields(Fields::LIST)
-        .body(Body::Problem)
+        .body(RefusalBody::Problem)
         .refuse(&refusal);
     assert_eq!(answer.headers()["retry-after"], "60");
     let state = r#""search";r=0;t=1, "search-2";r=99, "search-3";r=0;t=60"#;

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Request, StatusCode};
 use tollgate_http::{AnswerFacts, ClientAddress, PathForm, RequestFacts};
-use tollgate_policy::{FactName, Facts, Outcome, Policy, Value};
+use tollgate_policy::{FactName, FactValue, Facts, Outcome, Policy};
 
 use crate::request;
 
@@ -122,7 +122,7 @@ fn rules_find_each_fact() {
     let with_user = (facts, [("user", "ann")]);
     assert_eq!(
         with_user.fact(&FactName::new("user")),
-        Some(Value::from("ann"))
+        Some(FactValue::from("ann"))
     );
 }
 

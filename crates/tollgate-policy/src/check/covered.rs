@@ -1,7 +1,7 @@
 //! Warns of rules and entries that can never match: their conditions contradict each other, or an
 //! earlier rule or entry covers them.
 
-use crate::file::{Applies, Apply, Entry, Missing, PolicyFile, Rule};
+use crate::file::{Applies, Apply, Entry, MissingFact, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted};
 use crate::when::When;
 
@@ -11,7 +11,7 @@ use super::report::warn;
 /// checked in part.
 const MAX_PAIRS: usize = 5_000_000;
 
-/// Conditions that end the search, and what they belong to.
+/// Conditions that end the search, and the rule or the entry that has them.
 #[derive(Clone, Copy)]
 struct Before<'f> {
     kind: &'static str,
@@ -29,7 +29,7 @@ impl Before<'_> {
         }
     }
 
-    /// Says why conditions that these cover are never reached.
+    /// Says why conditions that are covered by these are never reached.
     fn reason(&self) -> String {
         let name = quoted(self.name);
         let comes_first = "comes first and matches the same requests";
@@ -97,6 +97,6 @@ fn entries<'f>(file: &'f PolicyFile, problems: &mut Problems) -> Vec<Before<'f>>
 
 /// Whether later rules do not see the requests that match this one.
 fn ends_search(file: &PolicyFile, rule: &Rule) -> bool {
-    let skips = rule.missing == Missing::Skip && !rule.key.is_empty();
+    let skips = rule.missing == MissingFact::Skip && !rule.key.is_empty();
     file.apply == Apply::First && !rule.shadow && !skips
 }

@@ -9,7 +9,7 @@ mod warnings;
 
 use std::sync::Arc;
 
-use crate::builder::Builder;
+use crate::builder::PolicyBuilder;
 use crate::compile::{Given, compile};
 use crate::file::{Fallback, PolicyFile};
 use crate::limit::PolicyClock;
@@ -22,7 +22,7 @@ use warnings::warnings_with;
 /// The most keys that a table has room for while a policy is checked, besides those with overrides.
 const CAPACITY: u64 = 64;
 
-impl<C: PolicyClock> Builder<C> {
+impl<C: PolicyClock> PolicyBuilder<C> {
     /// Returns all errors and [`warnings`](crate::warnings) of a policy in TOML. It takes little
     /// memory, whatever the capacities of the rules are.
     ///

@@ -9,7 +9,7 @@ use tollgate::AnyAlgorithm;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Overflow;
 
-use crate::file::{Applies, Apply, At, Count, PolicyFile, Rule};
+use crate::file::{Applies, Apply, At, CountOf, PolicyFile, Rule};
 use crate::problem::{Problems, quoted};
 
 use super::report::{is_in_memory, warn};
@@ -22,7 +22,7 @@ struct Line {
 }
 
 /// Compares the limits of a rule with each other, and with those of the rules that it names: these
-/// see each request that the rule sees.
+/// see all of its requests.
 pub(super) fn check(rule: &Rule, names: &HashMap<&str, &Rule>, problems: &mut Problems) {
     if !is_comparable(rule) {
         return;
@@ -69,15 +69,15 @@ fn report(
 /// The most pairs of rules that are compared.
 const MAX_PAIRS: usize = 1_000_000;
 
-/// Where all rules that match apply, compares the limits of each rule with those of the rules that
-/// see each request that the rule sees.
+/// If all rules that match apply, compares the limits of each rule with those of the rules that see
+/// all of its requests.
 pub(super) fn check_all(file: &PolicyFile, problems: &mut Problems) {
     let count = file.rules.len();
     if file.apply != Apply::All || count.saturating_mul(count) > MAX_PAIRS {
         return;
     }
     let also = file.rules.iter().flat_map(|rule| &rule.also);
-    // These also see requests that do not fulfill their conditions.
+    // A rule that is named in `also` sees requests that do not fulfill its conditions, too.
     let named: HashSet<&str> = also.map(|name| name.as_str()).collect();
     let rules = file.rules.iter().filter(|rule| is_comparable(rule));
     let rules: Vec<_> = rules.map(|rule| (rule, parsed(rule))).collect();
@@ -112,7 +112,7 @@ fn names(rule: &Rule, other: &Rule) -> bool {
     rule.also.iter().any(|name| name.value == other.name.value)
 }
 
-/// Whether a rule sees each request that another one sees.
+/// Whether a rule sees all requests that another one sees.
 fn sees_all(rule: &Rule, other: &Rule) -> bool {
     match (&rule.when.value, &other.when.value) {
         (Applies::Never, _) | (_, Applies::Never) => false,
@@ -126,7 +126,7 @@ fn sees_all(rule: &Rule, other: &Rule) -> bool {
 /// and no key has a limit of its own.
 fn is_comparable(rule: &Rule) -> bool {
     let records_all = rule.key.is_empty() || rule.overflow != Overflow::Admit;
-    let keeps_all = rule.cost.settle.is_none() && rule.count == Count::All;
+    let keeps_all = rule.cost.settle.is_none() && rule.count == CountOf::All;
     let is_asked = is_in_memory(rule) && !rule.shadow;
     is_asked && records_all && keeps_all && rule.overrides.is_empty()
 }

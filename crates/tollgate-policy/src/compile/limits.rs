@@ -29,7 +29,7 @@ pub(crate) struct Maker<'m, C> {
     pub(crate) key_secret: Option<&'m Secret>,
 }
 
-/// A limit of a rule, with what its text says, or that of each plan.
+/// A limit of a rule, with its text (or the text of each plan) and what it says.
 pub(crate) struct Made<C> {
     pub(crate) limit: Arc<RuleLimit<C>>,
     pub(crate) specs: Vec<Spec>,
@@ -128,7 +128,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         for text in &limit.texts {
             match Spec::parse(text, &own, self.clock) {
                 Ok(spec) => specs.push(spec),
-                // The store knows what its limits say. This is only for the period of a ban.
+                // The store reads the text, so this is not an error.
                 Err(_) if is_own => specs.push(Spec::Own {
                     name: rule.store.value.clone(),
                 }),
@@ -337,7 +337,7 @@ impl<C: PolicyClock> Maker<'_, C> {
             has_key: !key.is_empty(),
             capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
             overflow: rule.overflow,
-            // A rule that does not say it is an error.
+            // A rule on a store without a fallback is reported as an error.
             fallback: fallback.map_or(&Fallback::Closed, |it| &it.value),
             key_secret: self.key_secret,
             clock,
@@ -355,13 +355,13 @@ impl<C: PolicyClock> Maker<'_, C> {
         let mut overrides = Overrides::new();
         for (index, own) in rule.overrides.iter().enumerate() {
             if own.limit.is_empty() && problems.has_errors() {
-                // It is missing, which is reported already.
+                // The missing limit is reported already.
                 continue;
             }
             let values = own.key.iter().map(String::as_str);
             let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
             if overrides.iter().any(|(known, _)| *known == hash) {
-                // The reader of a text has reported it.
+                // If the policy was read from text, this is reported already.
                 if !problems.has_errors() {
                     let field = format!("override[{}].limit", index + 1);
                     let message = "must not be a second limit of the same key";

@@ -14,7 +14,7 @@ use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
 
 use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{Missing, PolicyFile, Rule};
+use crate::file::{MissingFact, PolicyFile, Rule};
 use crate::limit::{Hashed, PolicyClock, RuleLimit, Spec, Table, config_message};
 use crate::parse::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 use crate::policy::Policy;
@@ -80,7 +80,7 @@ pub(crate) fn compile<C: PolicyClock>(
         let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), has_new_secret, saved);
         rules.push(compile_rule(rule, reads, &maker, &mut reuse, problems));
         if rule.name.is_empty() {
-            // Other errors of the rule have its number too.
+            // Where the file is read, errors of such a rule have its number too.
             problems.rename("rule \"\":", &format!("rule {}:", index + 1));
         }
         states.push(reuse.state());
@@ -104,7 +104,7 @@ pub(crate) fn compile<C: PolicyClock>(
     }
 }
 
-/// Returns the secret of a file's keys. A store that does not take it, and that a rule names, is an
+/// Returns the secret of a file's keys. If a rule names a store that takes no secret, that is an
 /// error.
 fn key_secret<C>(
     file: &PolicyFile,
@@ -150,7 +150,7 @@ fn compile_rule<C: PolicyClock>(
     }
     let field = format!("rule {}: fallback", quoted(&rule.name));
     let has_store = rule.store.as_str() != MEMORY;
-    // The reader of a text has reported it.
+    // If the policy was read from text, this may be reported already.
     if has_store && rule.fallback.is_none() && !problems.has_error(&field) {
         let problem = Problem::error(field, "", no_fallback());
         problems.push(problem.at(rule.store.position));
@@ -187,13 +187,13 @@ fn ban<C: PolicyClock>(
     let ban = rule.ban.as_ref()?;
     let refuse = |part: &str, message: &str, problems: &mut Problems| {
         let field = format!("rule {}: ban", quoted(&rule.name));
-        // What is wrong may be reported already, where the file is read.
+        // The error may be reported already, where the file is read.
         if !problems.has_error(&field) {
             let problem = Problem::error(field + part, "", message);
             problems.push(problem.at(ban.position));
         }
     };
-    if rule.missing == Missing::Shared {
+    if rule.missing == MissingFact::Shared {
         refuse("", BAN_OF_ALL, problems);
         return None;
     }

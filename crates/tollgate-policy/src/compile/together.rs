@@ -1,12 +1,12 @@
-//! How many limits decide together about one request. A composition has room for
-//! [`MAX_MEMBERS`]: what always applies must fit, and what may apply by its conditions is decided
-//! out of line if it does not.
+//! How many limits decide together about one request. A composition has room for [`MAX_MEMBERS`]:
+//! limits that always apply must fit. Limits that apply by their conditions may be more; then a
+//! slower function decides them.
 
 use std::collections::{BTreeSet, HashMap};
 
 use tollgate::compose::MAX_MEMBERS;
 
-use crate::file::{Applies, Apply, BanOf, Missing, PolicyFile, Rule};
+use crate::file::{Applies, Apply, BanOf, MissingFact, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted};
 use crate::when::When;
 
@@ -33,7 +33,7 @@ pub(crate) fn check_always(
     problems: &mut Problems,
 ) {
     let together = Together::of(file, is_elsewhere);
-    let certain = |rule: &Rule| rule.missing != Missing::Skip || rule.key.is_empty();
+    let certain = |rule: &Rule| rule.missing != MissingFact::Skip || rule.key.is_empty();
     // The rules that apply to every request, or to every request that comes this far.
     let mut every = Set::new();
     for (index, rule) in file.rules.iter().enumerate() {

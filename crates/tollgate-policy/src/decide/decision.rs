@@ -18,7 +18,7 @@ use super::state::State;
 use super::visits::Available;
 use crate::choose::Why;
 use crate::facts::Facts;
-use crate::file::Count;
+use crate::file::CountOf;
 use crate::limit::{FallbackKind, PolicyClock};
 use crate::policy::Policy;
 use crate::rule::{CompiledRule, Outcome, What};
@@ -427,7 +427,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 What::Ban | What::Clock => true,
                 What::Attempt => false,
             };
-            !rate || rule.count != Count::All || rule.reads.cost.settle.is_some()
+            !rate || rule.count != CountOf::All || rule.reads.cost.settle.is_some()
         };
         self.is_allowed() && self.any_ask(needs)
     }

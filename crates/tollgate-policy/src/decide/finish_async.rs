@@ -7,7 +7,7 @@ use tollgate::outcome::Settled;
 use super::asks::Ask;
 use super::decision::Decision;
 use crate::facts::Facts;
-use crate::file::Count;
+use crate::file::CountOf;
 use crate::limit::{PolicyClock, RemoteError};
 use crate::policy::Policy;
 use crate::rule::{Outcome, What};
@@ -172,14 +172,16 @@ impl<C> Policy<C> {
             return ask.cost;
         };
         let count = match ask.what {
-            What::Attempt => Count::Failures,
+            What::Attempt => CountOf::Failures,
             _ => rule.count,
         };
-        let outcome = outcome.filter(|_| count != Count::All);
+        let outcome = outcome.filter(|_| count != CountOf::All);
         match (count, rule.outcome(outcome, answer)) {
-            (Count::Failures, Some(Outcome::Success | Outcome::Neither))
-            | (Count::Successes, Some(Outcome::Failure | Outcome::Neither | Outcome::Unanswered)) =>
-            {
+            (CountOf::Failures, Some(Outcome::Success | Outcome::Neither))
+            | (
+                CountOf::Successes,
+                Some(Outcome::Failure | Outcome::Neither | Outcome::Unanswered),
+            ) => {
                 return 0;
             }
             _ => {}

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Applied, Asks, Cost, Explained, Explanation, KeyPart, List, Listed};
-use crate::facts::Values;
+use crate::facts::FactValues;
 use crate::when::{write_value, write_values};
 
 /// A value of a request, which can be anything: it is cut, and has no control characters.
@@ -16,7 +16,7 @@ impl fmt::Display for Shown<'_> {
 }
 
 /// The values of a fact.
-pub(super) struct ShownValues<'v>(pub(super) &'v Values<'v>);
+pub(super) struct ShownValues<'v>(pub(super) &'v FactValues<'v>);
 
 impl fmt::Display for ShownValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

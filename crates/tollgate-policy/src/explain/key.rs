@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::KeyPart;
 use super::display::ShownValues;
-use crate::facts::{FactKind, FactName, Facts, Value, Values};
+use crate::facts::{FactKind, FactName, FactValue, FactValues, Facts};
 use crate::file::{Applies, Networks, Rule};
 use crate::rule::{can_be_key, of_values, part};
 use crate::when::{clean_path, lower_host};
@@ -34,21 +34,21 @@ pub(super) fn values<'f>(
     rule: &Rule,
     fact: &FactName,
     facts: &'f (impl Facts + ?Sized),
-) -> Values<'f> {
+) -> FactValues<'f> {
     match (fact.kind(), &rule.when.value) {
         (FactKind::PathPart(name), Applies::When(when)) => {
             part(when, name, facts.values(&FactName::new("path")))
         }
-        (FactKind::PathPart(_), _) => Values::NONE,
+        (FactKind::PathPart(_), _) => FactValues::NONE,
         _ => facts.values(fact),
     }
 }
 
 /// Returns a value as the key has it. The same address, host or path in other spellings is the
 /// same.
-fn shown(fact: &FactName, value: &Value<'_>, networks: &Networks) -> String {
+fn shown(fact: &FactName, value: &FactValue<'_>, networks: &Networks) -> String {
     let address = match (value, fact.kind()) {
-        (Value::Address(_), _) | (_, FactKind::ClientIp) => value.as_address(),
+        (FactValue::Address(_), _) | (_, FactKind::ClientIp) => value.as_address(),
         _ => None,
     };
     if let Some(address) = address {

@@ -6,7 +6,7 @@ mod value;
 
 pub use name::{FactKind, FactName};
 pub(crate) use value::Kind;
-pub use value::{Value, Values};
+pub use value::{FactValue, FactValues};
 
 /// The facts of a request, which a policy reads. The required method [`fact`](Self::fact) returns a
 /// fact by its name. If a request can have several values of a fact, implement
@@ -19,7 +19,7 @@ pub use value::{Value, Values};
 ///
 /// ```
 /// use std::net::IpAddr;
-/// use tollgate_policy::{FactKind, FactName, Facts, Value};
+/// use tollgate_policy::{FactKind, FactName, FactValue, Facts};
 ///
 /// /// A line of an access log.
 /// struct Line {
@@ -28,7 +28,7 @@ pub use value::{Value, Values};
 /// }
 ///
 /// impl Facts for Line {
-///     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+///     fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
 ///         match name.kind() {
 ///             FactKind::ClientIp => Some(self.from.into()),
 ///             FactKind::Path => Some(self.path.as_str().into()),
@@ -45,27 +45,27 @@ pub use value::{Value, Values};
 /// ```
 pub trait Facts {
     /// Returns the value of a fact, or `None` if the request has no value or several that differ.
-    fn fact(&self, name: &FactName) -> Option<Value<'_>>;
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>>;
 
     /// Returns all values of a fact. A policy reads facts by this method alone.
     ///
     /// ```
-    /// use tollgate_policy::{FactKind, FactName, Facts, Value, Values};
+    /// use tollgate_policy::{FactKind, FactName, FactValue, FactValues, Facts};
     ///
     /// /// The lines of a request's headers, with names in lower case.
     /// struct Lines(Vec<(String, String)>);
     ///
     /// impl Facts for Lines {
-    ///     fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    ///     fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
     ///         self.values(name).single()
     ///     }
     ///
-    ///     fn values(&self, name: &FactName) -> Values<'_> {
+    ///     fn values(&self, name: &FactName) -> FactValues<'_> {
     ///         let FactKind::Header(name) = name.kind() else {
-    ///             return Values::NONE;
+    ///             return FactValues::NONE;
     ///         };
     ///         let lines = self.0.iter().filter(|(known, _)| known == name);
-    ///         Values::of(lines.map(|(_, line)| line.into()))
+    ///         FactValues::of(lines.map(|(_, line)| line.into()))
     ///     }
     /// }
     ///
@@ -75,7 +75,7 @@ pub trait Facts {
     /// assert!(facts.values(&FactName::new("header:x-api-key")).is_ambiguous());
     /// ```
     #[inline]
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         self.fact(name).into()
     }
 }

@@ -95,7 +95,7 @@ impl FactName {
         &self.text
     }
 
-    /// Returns whether the names are equal. It compares first what tells most of them apart.
+    /// Returns whether the names are equal. Compares the kinds first: they differ most often.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind && self.text == other.text
     }

@@ -9,17 +9,17 @@ use tollgate::address::canonical;
 /// The value of a fact.
 ///
 /// ```
-/// use tollgate_policy::Value;
+/// use tollgate_policy::FactValue;
 ///
-/// assert_eq!(Value::from("acme").as_text(), "acme");
-/// assert_eq!(Value::from(800).as_number(), Some(800));
-/// assert_eq!(Value::from("800").as_number(), Some(800));
-/// assert_eq!(Value::from("::ffff:10.0.0.7").as_address(), Some([10, 0, 0, 7].into()));
-/// assert_eq!(Value::from("[::1]:443").as_address(), "::1".parse().ok());
+/// assert_eq!(FactValue::from("acme").as_text(), "acme");
+/// assert_eq!(FactValue::from(800).as_number(), Some(800));
+/// assert_eq!(FactValue::from("800").as_number(), Some(800));
+/// assert_eq!(FactValue::from("::ffff:10.0.0.7").as_address(), Some([10, 0, 0, 7].into()));
+/// assert_eq!(FactValue::from("[::1]:443").as_address(), "::1".parse().ok());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Value<'a> {
+pub enum FactValue<'a> {
     /// Any text.
     Text(Cow<'a, str>),
     /// An address.
@@ -28,7 +28,7 @@ pub enum Value<'a> {
     Number(u64),
 }
 
-impl Value<'_> {
+impl FactValue<'_> {
     /// Returns the value as text.
     #[must_use]
     pub fn as_text(&self) -> Cow<'_, str> {
@@ -69,37 +69,37 @@ impl Value<'_> {
     }
 }
 
-impl<'a> From<&'a str> for Value<'a> {
+impl<'a> From<&'a str> for FactValue<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 }
 
-impl<'a> From<&'a String> for Value<'a> {
+impl<'a> From<&'a String> for FactValue<'a> {
     fn from(text: &'a String) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 }
 
-impl From<String> for Value<'_> {
+impl From<String> for FactValue<'_> {
     fn from(text: String) -> Self {
         Self::Text(Cow::Owned(text))
     }
 }
 
-impl<'a> From<Cow<'a, str>> for Value<'a> {
+impl<'a> From<Cow<'a, str>> for FactValue<'a> {
     fn from(text: Cow<'a, str>) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<IpAddr> for Value<'_> {
+impl From<IpAddr> for FactValue<'_> {
     fn from(address: IpAddr) -> Self {
         Self::Address(address)
     }
 }
 
-impl From<u64> for Value<'_> {
+impl From<u64> for FactValue<'_> {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
@@ -117,12 +117,12 @@ impl From<u64> for Value<'_> {
 /// - A plan needs one value. A cost is the largest value that is a number.
 ///
 /// ```
-/// use tollgate_policy::{FactName, Facts, Value, Values};
+/// use tollgate_policy::{FactName, FactValue, FactValues, Facts};
 ///
-/// let keys = Values::of(["k1".into(), "k1".into()]);
+/// let keys = FactValues::of(["k1".into(), "k1".into()]);
 /// assert_eq!(keys.single(), Some("k1".into()));
-/// let keys = Values::of(["k1".into(), "k2".into()]);
-/// assert!(keys.iter().eq(&[Value::from("k1"), "k2".into()]));
+/// let keys = FactValues::of(["k1".into(), "k2".into()]);
+/// assert!(keys.iter().eq(&[FactValue::from("k1"), "k2".into()]));
 /// assert_eq!(keys.single(), None);
 ///
 /// // A list of pairs can have a fact several times.
@@ -132,12 +132,12 @@ impl From<u64> for Value<'_> {
 /// assert_eq!(request.fact(&name), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values<'a>(pub(crate) Kind<'a>);
+pub struct FactValues<'a>(pub(crate) Kind<'a>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind<'a> {
     None,
-    One(Value<'a>),
+    One(FactValue<'a>),
     Several(Several<'a>),
 }
 
@@ -145,18 +145,18 @@ pub(crate) enum Kind<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Several<'a> {
     /// The values that are known, in their order.
-    pub(crate) known: Vec<Value<'a>>,
-    /// Whether there can be others behind them.
+    pub(crate) known: Vec<FactValue<'a>>,
+    /// Whether there can be more values after these.
     pub(crate) more: bool,
 }
 
-impl<'a> Values<'a> {
+impl<'a> FactValues<'a> {
     /// No value.
     pub const NONE: Self = Self(Kind::None);
 
     /// Collects values, in the order in which the client sent them. Equal ones are one.
     #[must_use]
-    pub fn of(values: impl IntoIterator<Item = Value<'a>>) -> Self {
+    pub fn of(values: impl IntoIterator<Item = FactValue<'a>>) -> Self {
         let mut values = values.into_iter();
         let Some(first) = values.next() else {
             return Self::NONE;
@@ -174,10 +174,10 @@ impl<'a> Values<'a> {
     /// such values is ambiguous, even if only one or none is known.
     ///
     /// ```
-    /// use tollgate_policy::Values;
+    /// use tollgate_policy::FactValues;
     ///
-    /// assert!(!Values::NONE.is_ambiguous());
-    /// assert!(Values::NONE.and_more().is_ambiguous());
+    /// assert!(!FactValues::NONE.is_ambiguous());
+    /// assert!(FactValues::NONE.and_more().is_ambiguous());
     /// ```
     #[must_use]
     pub fn and_more(self) -> Self {
@@ -190,11 +190,11 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the values that are known.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Value<'a>> + DoubleEndedIterator {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &FactValue<'a>> + DoubleEndedIterator {
         self.known().iter()
     }
 
-    pub(crate) fn known(&self) -> &[Value<'a>] {
+    pub(crate) fn known(&self) -> &[FactValue<'a>] {
         match &self.0 {
             Kind::None => &[],
             Kind::One(value) => std::slice::from_ref(value),
@@ -205,7 +205,7 @@ impl<'a> Values<'a> {
     /// Returns the value, or `None` if there is none or if it is ambiguous.
     #[inline]
     #[must_use]
-    pub fn single(self) -> Option<Value<'a>> {
+    pub fn single(self) -> Option<FactValue<'a>> {
         match self.0 {
             Kind::One(value) => Some(value),
             Kind::None | Kind::Several(_) => None,
@@ -228,7 +228,7 @@ impl<'a> Values<'a> {
 
     /// Returns the largest number, and whether all values are known.
     pub(crate) fn largest(&self) -> (Option<u64>, bool) {
-        let numbers = self.iter().filter_map(Value::as_number);
+        let numbers = self.iter().filter_map(FactValue::as_number);
         let is_known = match &self.0 {
             Kind::None | Kind::One(_) => true,
             Kind::Several(several) => !several.more,
@@ -237,16 +237,16 @@ impl<'a> Values<'a> {
     }
 }
 
-impl<'a> From<Value<'a>> for Values<'a> {
+impl<'a> From<FactValue<'a>> for FactValues<'a> {
     #[inline]
-    fn from(value: Value<'a>) -> Self {
+    fn from(value: FactValue<'a>) -> Self {
         Self(Kind::One(value))
     }
 }
 
-impl<'a> From<Option<Value<'a>>> for Values<'a> {
+impl<'a> From<Option<FactValue<'a>>> for FactValues<'a> {
     #[inline]
-    fn from(value: Option<Value<'a>>) -> Self {
+    fn from(value: Option<FactValue<'a>>) -> Self {
         value.map_or(Self::NONE, Self::from)
     }
 }

@@ -63,7 +63,7 @@ pub enum Apply {
 
 /// What happens to a request that lacks a fact of a rule's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Missing {
+pub enum MissingFact {
     /// It is denied.
     #[default]
     Deny,
@@ -77,7 +77,7 @@ pub enum Missing {
 /// several lines, or a repeated parameter or cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Repeated {
-    /// None: the request is denied, whatever [`Missing`] says.
+    /// None: the request is denied, whatever [`MissingFact`] says.
     #[default]
     Deny,
     /// The first.
@@ -88,7 +88,7 @@ pub enum Repeated {
 
 /// Which outcomes of requests a rule counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Count {
+pub enum CountOf {
     /// All requests.
     #[default]
     All,
@@ -239,7 +239,7 @@ pub struct Rule {
     /// requests share one limit.
     pub key: Vec<At<String>>,
     /// What happens if a fact of the key is absent.
-    pub missing: Missing,
+    pub missing: MissingFact,
     /// Which value counts if a fact of the key has several that differ.
     pub repeated: Repeated,
     /// The part of an address that counts as a key.
@@ -253,7 +253,7 @@ pub struct Rule {
     /// How many permits a request takes.
     pub cost: Cost,
     /// Which outcomes count.
-    pub count: Count,
+    pub count: CountOf,
     /// The answers that are failures. If the rule names none, the program says what fails.
     pub failures: Vec<At<Failure>>,
     /// Bans keys that are denied, or fail, again and again.

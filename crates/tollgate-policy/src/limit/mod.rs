@@ -16,7 +16,7 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Denied, Granted, Keyed, Ti
 
 pub use hash::Hashed;
 pub(crate) use hash::KeyHash;
-pub use own::{DynLimit, KeyRef, Limit, OwnLimit};
+pub use own::{DynLimit, KeyRef, KeyedLimit, OwnLimit};
 pub(crate) use remote::Remote;
 pub use remote::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,

@@ -47,16 +47,16 @@ impl fmt::Debug for KeyRef<'_> {
 
 /// A limit of a program's own: a value that decides about keys.
 ///
-/// [`Builder::limit`](crate::Builder::limit) registers it by a name. It has its own locks or
-/// atomics. A request asks all of its limits, and takes from all or none: what a limit granted is
-/// undone if another one denies.
+/// [`PolicyBuilder::limit`](crate::PolicyBuilder::limit) registers it by a name. It has its own
+/// locks or atomics. A request asks all of its limits, and takes from all or none: what a limit
+/// granted is undone if another one denies.
 ///
 /// ```
 /// use std::collections::HashMap;
 /// use std::sync::Mutex;
 ///
 /// use tollgate::{Denied, Tick};
-/// use tollgate_policy::{KeyRef, Limit, Policy};
+/// use tollgate_policy::{KeyRef, KeyedLimit, Policy};
 ///
 /// /// So many permits for each key, which never come back by themselves.
 /// #[derive(Debug)]
@@ -71,7 +71,7 @@ impl fmt::Debug for KeyRef<'_> {
 ///     }
 /// }
 ///
-/// impl Limit for Budget {
+/// impl KeyedLimit for Budget {
 ///     fn check(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
 ///         let left = self.change(key, Some).unwrap_or(0);
 ///         (left >= n).then_some(left).ok_or(Denied::busy(n))
@@ -96,7 +96,7 @@ impl fmt::Debug for KeyRef<'_> {
 /// assert_eq!(policy.decide(&ann).denied_by(), Some("a"));
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
-pub trait Limit: fmt::Debug + Send + Sync {
+pub trait KeyedLimit: fmt::Debug + Send + Sync {
     /// Returns how many permits a key has left, or the answer to a request for `n` of them. Takes
     /// nothing.
     ///
@@ -128,10 +128,10 @@ pub trait Limit: fmt::Debug + Send + Sync {
     }
 }
 
-/// One key of a [`Limit`], as a member of a composition.
+/// One key of a [`KeyedLimit`], as a member of a composition.
 struct OfKey<'l, L: ?Sized>(&'l L, KeyRef<'l>);
 
-impl<L: Limit + ?Sized, C> Member<C> for OfKey<'_, L> {
+impl<L: KeyedLimit + ?Sized, C> Member<C> for OfKey<'_, L> {
     fn place(&self) -> Place {
         Place::of(self.0).with_hash(self.1.hash)
     }
@@ -159,7 +159,7 @@ impl<L: Limit + ?Sized, C> Member<C> for OfKey<'_, L> {
     }
 }
 
-impl<L: Limit, C> OwnLimit<C> for L {
+impl<L: KeyedLimit, C> OwnLimit<C> for L {
     /// A limit decides in the same way under each plan.
     fn with_key(&self, key: KeyRef<'_>, _: usize, visit: &mut dyn FnMut(&DynLimit<'_, C>)) {
         visit(&OfKey(self, key));
@@ -172,8 +172,8 @@ pub type DynLimit<'l, C> = dyn Member<C> + Send + Sync + 'l;
 /// A limit of a rule that is decided in this process by an algorithm or a store that the program
 /// registered, as a member of a composition.
 ///
-/// `C` is the policy's clock. `Keyed` tables implement it, and so does each [`Limit`], which is
-/// easier to write.
+/// `C` is the policy's clock. `Keyed` tables implement it, and so does each [`KeyedLimit`], which
+/// is easier to write.
 pub trait OwnLimit<C>: fmt::Debug + Send + Sync {
     /// Calls `visit` once with the limit of this key under this plan.
     ///

@@ -103,7 +103,7 @@ impl FallbackKind {
 
 /// A store whose limits are decided asynchronously, such as a server.
 ///
-/// [`Builder::store`](crate::Builder::store) registers it, and
+/// [`PolicyBuilder::store`](crate::PolicyBuilder::store) registers it, and
 /// [`Policy::decide_async`](crate::Policy::decide_async) asks it.
 ///
 /// ```

@@ -15,7 +15,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 use tollgate::clock::SystemClock;
 
-use crate::builder::Builder;
+use crate::builder::PolicyBuilder;
 use crate::compile::{Given, compile};
 use crate::decide::{Decision, decide, decide_async};
 use crate::facts::Facts;
@@ -150,9 +150,9 @@ impl<C: PolicyClock> LivePolicy<C> {
         self.decide_together(slice::from_ref(facts), None)
     }
 
-    /// Decides about several sets of facts at once: see [`Policy::decide_together`]. A denial that
-    /// ends within the `patience` of a caller that waits and asks again does not count towards a
-    /// ban.
+    /// Decides about several sets of facts at once: see [`Policy::decide_together`]. If the caller
+    /// waits and asks again, pass its `patience`: a denial that ends within this time does not
+    /// count towards a ban.
     ///
     /// ```
     /// use std::time::Duration;
@@ -246,7 +246,7 @@ impl<C: PolicyClock> LivePolicy<C> {
     /// # Errors
     ///
     /// [`FileError`] if the file can't be read, or is not a policy.
-    pub fn from_file(path: impl AsRef<Path>, builder: Builder<C>) -> Result<Self, FileError> {
+    pub fn from_file(path: impl AsRef<Path>, builder: PolicyBuilder<C>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let text = read_text(path).map_err(|error| FileError::read(path, error))?;
         let policy = builder.build_toml(&text);

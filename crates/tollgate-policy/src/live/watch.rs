@@ -97,8 +97,8 @@ impl<C: PolicyClock> LivePolicy<C> {
     ///
     /// # Errors
     ///
-    /// An error of the system if there can be no other thread, or if the path is relative and there
-    /// is no current folder. A file that can't be read is an error that `report` gets.
+    /// An error of the system if no thread can be started, or if the path is relative and there is
+    /// no current folder. A file that can't be read is an error that `report` gets.
     pub fn watch(
         self: &Arc<Self>,
         path: impl AsRef<Path>,
@@ -130,7 +130,7 @@ struct Task<C, F> {
 
 impl<C: PolicyClock, F: FnMut(Result<Reloaded, FileError>)> Task<C, F> {
     fn run(mut self) {
-        // The folders are watched before the file is read, so that no change falls between.
+        // The folders are watched before the file is read, so that no change is missed.
         let mut _watcher = watcher_of(&self.path, &self.signal);
         loop {
             let mut next = self.live.reload_if_changed(&self.path);

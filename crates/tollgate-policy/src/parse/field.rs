@@ -46,7 +46,7 @@ impl<'p> Field<'p> {
         }
     }
 
-    /// Returns the same place with another value: an element of the list that this is.
+    /// Returns a field with the same place and another value: an element of this list.
     pub(super) fn with(&self, node: &'p Node) -> Self {
         Self { node, ..*self }
     }

@@ -104,7 +104,7 @@ pub(super) fn overrides(table: &Table<'_>, problems: &mut Problems) -> Vec<Overr
         let key = key.and_then(|key| override_key(key, problems));
         let limit = table.need("limit", problems);
         let limit = limit.and_then(|limit| limit.text("the text of a limit", problems));
-        // The place in the list is part of later messages, so what is wrong keeps its place.
+        // An invalid override stays in the list, because later messages say positions in it.
         overrides.push(Override {
             key: key.unwrap_or_else(|| Vec::new().into()),
             limit: limit.unwrap_or_else(|| String::new().into()),

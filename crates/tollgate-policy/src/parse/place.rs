@@ -75,7 +75,7 @@ impl fmt::Display for Place<'_> {
             Step::Top => Ok(()),
             Step::Field(name) => {
                 f.write_str(self.parent.map_or("", Place::separator))?;
-                // A name that the file makes up may be anything.
+                // A name from the file can be any text.
                 match name
                     .chars()
                     .all(|c| c.is_alphanumeric() || "-_:".contains(c))

@@ -10,7 +10,7 @@ use super::parts;
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
-use crate::file::{Applies, At, BanOf, Count, Missing, Repeated, Rule};
+use crate::file::{Applies, At, BanOf, CountOf, MissingFact, Repeated, Rule};
 use crate::problem::Problems;
 use crate::when::When;
 
@@ -20,20 +20,20 @@ const FIELDS: [&str; 20] = [
     "fallback",
 ];
 
-pub(super) const MISSING: [(&str, Missing); 3] = [
-    ("deny", Missing::Deny),
-    ("skip", Missing::Skip),
-    ("shared", Missing::Shared),
+pub(super) const MISSING: [(&str, MissingFact); 3] = [
+    ("deny", MissingFact::Deny),
+    ("skip", MissingFact::Skip),
+    ("shared", MissingFact::Shared),
 ];
 const REPEATED: [(&str, Repeated); 3] = [
     ("deny", Repeated::Deny),
     ("first", Repeated::First),
     ("last", Repeated::Last),
 ];
-pub(super) const COUNT: [(&str, Count); 3] = [
-    ("all", Count::All),
-    ("failures", Count::Failures),
-    ("successes", Count::Successes),
+pub(super) const COUNT: [(&str, CountOf); 3] = [
+    ("all", CountOf::All),
+    ("failures", CountOf::Failures),
+    ("successes", CountOf::Successes),
 ];
 const OVERFLOW: [(&str, Overflow); 3] = [
     ("evict", Overflow::Evict),
@@ -210,10 +210,10 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
         (false, false) => table.refuse("limit", "is missing; write `limit` or `plan`", problems),
         _ => {}
     }
-    if has("ban") && rule.missing == Missing::Shared {
+    if has("ban") && rule.missing == MissingFact::Shared {
         table.refuse("ban", BAN_OF_ALL, problems);
     }
-    let has_outcomes = rule.count != Count::All || bans_failures;
+    let has_outcomes = rule.count != CountOf::All || bans_failures;
     if !rule.failures.is_empty() && !has_outcomes && rule.ban.is_some() == has("ban") {
         let message = "needs `count = \"failures\"` or \"successes\", or a `ban` with \
                        `of = \"failures\"`";

@@ -35,7 +35,7 @@ impl<'p> Table<'p> {
     pub(super) fn only(&self, kind: &str, known: &[&str], problems: &mut Problems) {
         for (name, _) in self.entries {
             if !known.contains(&name.as_str()) {
-                // A message that is not kept need not be complete.
+                // If no more problems are kept, the message needs no list of names.
                 let names = match problems.is_full() {
                     true => String::new(),
                     false => known_names(name, known.iter().copied()),

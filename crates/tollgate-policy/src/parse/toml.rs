@@ -11,11 +11,11 @@ use super::tree::{Entries, Node, Tree, at};
 use crate::file::disk::MAX_BYTES;
 use crate::problem::{Position, Problem, Problems};
 
-/// The largest file in which all errors of syntax are reported, in bytes. Each of them costs memory
+/// The largest file in which all errors of syntax are reported, in bytes. Each error costs memory
 /// before it can be counted.
 const MAX_RECOVERED: usize = 1 << 20;
 
-/// The most characters that separate values. Each of them can cost 500 bytes of memory.
+/// The most characters that separate values. Each separator can cost 500 bytes of memory.
 const MAX_SEPARATORS: usize = 4_000_000;
 
 /// Returns the fields of a file, or `None` if its text is not TOML.

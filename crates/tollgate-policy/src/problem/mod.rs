@@ -276,7 +276,7 @@ impl Problems {
         self.list.iter()
     }
 
-    /// Returns whether there is an error of a field or of a part of it, as far as they were kept.
+    /// Returns whether an error of a field, or of a part of it, was kept.
     pub(crate) fn has_error(&self, field: &str) -> bool {
         let mut errors = self.list.iter();
         errors.any(|it| it.severity == Severity::Error && it.field.starts_with(field))

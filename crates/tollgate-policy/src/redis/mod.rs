@@ -7,12 +7,12 @@
 //! use tollgate_policy::redis::RedisStore;
 //! use tollgate_policy::{Outcome, Policy};
 //! use tollgate_redis::client::connect_lazily;
-//! use tollgate_redis::{Keys, Server};
+//! use tollgate_redis::{Keys, RedisServer};
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //!     let client = connect_lazily("redis://127.0.0.1/")?;
-//!     let server = Server::new(client).with_budget(Duration::from_millis(20));
+//!     let server = RedisServer::new(client).with_budget(Duration::from_millis(20));
 //!     let store = RedisStore::new(Arc::new(server), Keys::new("api")?);
 //!     let policy = Policy::builder().store("redis", store).build_toml(
 //!         r#"
@@ -58,7 +58,7 @@ use tollgate::outcome::{GrantInfo, Settled};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
     Decider, Fallback, FallbackError, Grant, Keys, Limit, LimitError, ParseLimitError, RedisAll,
-    RedisKey, RedisLimiter, Server,
+    RedisKey, RedisLimiter, RedisServer,
 };
 
 use crate::file;
@@ -90,8 +90,8 @@ const ALGORITHMS: [&str; 8] = [
 ///
 /// The text of a limit is one of [`tollgate_redis::Limit`]. All processes whose policies have the
 /// same rule share its limits: a limit is known by the name of its rule, its position, its
-/// algorithm and its plan. Each plan counts on its own. A concurrency weighs 1, whatever the
-/// request costs.
+/// algorithm and its plan. Each plan counts on its own. A request takes one slot of a concurrency,
+/// whatever it costs.
 ///
 /// Limits of one key are decided in one call: see [`RedisAll`].
 ///
@@ -100,11 +100,11 @@ const ALGORITHMS: [&str; 8] = [
 /// use tollgate_policy::Policy;
 /// use tollgate_policy::redis::RedisStore;
 /// use tollgate_redis::client::connect_lazily;
-/// use tollgate_redis::{Keys, Server};
+/// use tollgate_redis::{Keys, RedisServer};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
+/// let server = Arc::new(RedisServer::new(connect_lazily("redis://127.0.0.1/")?));
 /// let store = RedisStore::new(server, Keys::new("api")?);
 /// let text = "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '100/min'\nstore = 'redis'\n\
 ///             fallback = 'open'";
@@ -114,7 +114,7 @@ const ALGORITHMS: [&str; 8] = [
 /// # }
 /// ```
 pub struct RedisStore<C> {
-    server: Arc<Server<C>>,
+    server: Arc<RedisServer<C>>,
     keys: Keys,
 }
 
@@ -154,7 +154,7 @@ struct Grants<C> {
 
 impl<C> RedisStore<C> {
     /// Creates a store on a server, which other limits may use too.
-    pub fn new(server: Arc<Server<C>>, keys: Keys) -> Self {
+    pub fn new(server: Arc<RedisServer<C>>, keys: Keys) -> Self {
         Self { server, keys }
     }
 }
@@ -181,7 +181,7 @@ impl RedisStore<NoServer> {
     /// ```
     #[must_use]
     pub fn without_server(keys: Keys) -> Self {
-        Self::new(Arc::new(Server::new(NoServer)), keys)
+        Self::new(Arc::new(RedisServer::new(NoServer)), keys)
     }
 }
 

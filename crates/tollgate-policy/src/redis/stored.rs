@@ -7,7 +7,7 @@ use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::facts::{FactName, Value};
+use crate::facts::{FactName, FactValue};
 use crate::file::secret::Secret;
 use crate::file::{PolicyFile, Rule};
 use crate::parse::{MEMORY, known_names};
@@ -96,8 +96,8 @@ impl<C> RedisStore<C> {
     /// Returns the keys that a rule stores for the values of its key, so that an operator can look
     /// at them or delete them: one for each limit, or for each plan.
     ///
-    /// The key has the values that an override of it would have: one for each part of the rule's
-    /// key, in its order. The policy must be one that this store accepts.
+    /// Pass the values that an override of the key would have: one for each part of the rule's key,
+    /// in its order. The policy must be one that this store accepts.
     ///
     /// ```
     /// use tollgate_policy::file::PolicyFile;
@@ -185,7 +185,7 @@ fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
         });
     }
     let is_key =
-        |(part, value): &(&str, &str)| can_be_key(&FactName::new(part), &Value::from(*value));
+        |(part, value): &(&str, &str)| can_be_key(&FactName::new(part), &FactValue::from(*value));
     let mut given = rule
         .key
         .iter()

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::facts::{FactKind, FactName, Facts, Kind, Value, Values};
+use crate::facts::{FactKind, FactName, FactValue, FactValues, Facts, Kind};
 use crate::file::{Applies, Rule};
 use crate::when::When;
 
@@ -28,7 +28,7 @@ impl RuleFact {
 
     /// Returns the values for a request.
     #[inline]
-    pub(crate) fn values<'f>(&self, facts: &'f impl Facts) -> Values<'f> {
+    pub(crate) fn values<'f>(&self, facts: &'f impl Facts) -> FactValues<'f> {
         let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.name.kind())
         else {
             return facts.values(&self.name);
@@ -38,23 +38,23 @@ impl RuleFact {
 }
 
 /// Returns what `{name}` stands for in these paths.
-pub(crate) fn part<'f>(when: &When, name: &str, paths: Values<'f>) -> Values<'f> {
+pub(crate) fn part<'f>(when: &When, name: &str, paths: FactValues<'f>) -> FactValues<'f> {
     match paths.0 {
-        Kind::None => Values::NONE,
-        Kind::One(Value::Text(Cow::Borrowed(path))) => {
-            when.capture(path, name).map(Value::from).into()
+        Kind::None => FactValues::NONE,
+        Kind::One(FactValue::Text(Cow::Borrowed(path))) => {
+            when.capture(path, name).map(FactValue::from).into()
         }
         Kind::One(path) => {
             let path = path.as_text();
             let part = when.capture(&path, name);
-            part.map(|part| Value::from(part.to_owned())).into()
+            part.map(|part| FactValue::from(part.to_owned())).into()
         }
-        // Only a program of its own kind has several paths.
-        Kind::Several(_) => Values::NONE.and_more(),
+        // Only a program's own `Facts` can have several paths.
+        Kind::Several(_) => FactValues::NONE.and_more(),
     }
 }
 
 /// Returns whether a fact can have this value in a key. If not, it is missing.
-pub(crate) fn can_be_key(fact: &FactName, value: &Value<'_>) -> bool {
+pub(crate) fn can_be_key(fact: &FactName, value: &FactValue<'_>) -> bool {
     fact.kind() != FactKind::ClientIp || value.as_address().is_some()
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use tollgate::address::canonical;
 
 use super::fact::{RuleFact, can_be_key};
-use crate::facts::{FactKind, FactName, Facts, Kind, Value, Values};
+use crate::facts::{FactKind, FactName, FactValue, FactValues, Facts, Kind};
 use crate::file::{Networks, Repeated, Rule};
 use crate::when::{clean_path, lower_host, with_text};
 
@@ -33,7 +33,7 @@ pub(crate) struct KeySpec {
 /// Why a request has no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoKey {
-    /// A fact is missing. The key has a mark in its place.
+    /// A fact is missing. The key has a mark in place of its value.
     Missing,
     /// A fact has several values.
     Ambiguous,
@@ -92,9 +92,9 @@ impl KeySpec {
         bytes
     }
 
-    fn push_value(&self, fact: &FactName, value: Option<Value<'_>>, bytes: &mut Bytes) {
+    fn push_value(&self, fact: &FactName, value: Option<FactValue<'_>>, bytes: &mut Bytes) {
         let address = match (&value, fact.kind()) {
-            (Some(Value::Address(address)), _) => Some(canonical(*address)),
+            (Some(FactValue::Address(address)), _) => Some(canonical(*address)),
             (Some(value), FactKind::ClientIp) => value.as_address(),
             _ => None,
         };
@@ -121,9 +121,9 @@ impl KeySpec {
 /// Returns the value that is a part of a key.
 #[inline]
 pub(crate) fn of_values(
-    values: Values<'_>,
+    values: FactValues<'_>,
     repeated: Repeated,
-) -> Result<Option<Value<'_>>, NoKey> {
+) -> Result<Option<FactValue<'_>>, NoKey> {
     let several = match values.0 {
         Kind::None => return Ok(None),
         Kind::One(value) => return Ok(Some(value)),
@@ -138,7 +138,7 @@ pub(crate) fn of_values(
     value.map_or(Err(NoKey::Ambiguous), |value| Ok(Some(value)))
 }
 
-fn push_text(kind: FactKind<'_>, value: &Value<'_>, bytes: &mut Bytes) {
+fn push_text(kind: FactKind<'_>, value: &FactValue<'_>, bytes: &mut Bytes) {
     with_text(value, |text| match kind {
         // The same host and path in other spellings is the same key.
         FactKind::Host => lower_host(text, |host| bytes.extend_from_slice(host.as_bytes())),

@@ -15,7 +15,7 @@ use tollgate::clock::Clock;
 use tollgate::{AnyAlgorithm, Quota};
 
 use crate::facts::Facts;
-use crate::file::{Count, Rule};
+use crate::file::{CountOf, Rule};
 use crate::limit::{KeyHash, Overrides, Remote, RuleLimit, Spec, Table};
 pub(crate) use fact::{can_be_key, part};
 use failure::Named;
@@ -28,7 +28,7 @@ pub(crate) use reads::Reads;
 pub(crate) enum What {
     /// A limit, by its position in the rule.
     Limit(usize),
-    /// Whether the key is banned. It comes before the limits of the rule.
+    /// Whether the key is banned. This is asked before the limits of the rule.
     Ban,
     /// The limit of the requests that may fail before they ban their key.
     Attempt,
@@ -43,11 +43,11 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) reads: Reads,
     /// The limits, all of which must grant a request.
     pub(crate) limits: Vec<Arc<RuleLimit<C>>>,
-    /// For each limit, what its text says, or that of each plan.
+    /// For each limit, what its text says, or what the texts of its plans say.
     pub(crate) specs: Vec<Vec<Spec>>,
-    /// For each limit, its text, or that of each plan.
+    /// For each limit, its text, or the texts of its plans.
     pub(crate) texts: Vec<Vec<Box<str>>>,
-    pub(crate) count: Count,
+    pub(crate) count: CountOf,
     /// The answers that are failures, if the rule names them.
     pub(crate) failures: Option<Named>,
     pub(crate) ban: Option<Ban<C>>,
@@ -115,7 +115,8 @@ impl<C> CompiledRule<C> {
         }
     }
 
-    /// Returns the most that a fact of the answer can say. A cost that was granted counts anyway.
+    /// Returns the most permits that a fact of the answer can say. A larger cost that was granted
+    /// counts anyway.
     pub(crate) fn most_settled(&self, limit: usize, plan: usize, hash: u64) -> u64 {
         let of_limit = || match self.allowed(limit, plan, hash) {
             Some(Allowed::Rate(quota)) => quota.largest_settlement(),
@@ -165,14 +166,13 @@ impl<C: Clock> CompiledRule<C> {
                 ban.strikes.key(&key).remove();
                 Some(ban.duration)
             }
-            // If it is denied, another caller has just reached the number.
+            // If this is denied, another caller has just reached the number.
             _ => None,
         }
     }
 }
 
-/// The default for the largest cost from a fact of the answer, for a limit that is not known to be
-/// a rate.
+/// The largest cost that a fact of the answer can say, if neither the rule nor the limit bounds it.
 const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
 
 /// What a limit allows.
@@ -207,7 +207,7 @@ impl<C> Ban<C> {
     }
 }
 
-/// The limit of the requests that may fail.
+/// The limit of the requests that may fail before a ban.
 pub(crate) struct Attempts<C> {
     pub(crate) limit: RuleLimit<C>,
     pub(crate) quota: Quota,

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::fact::RuleFact;
 use super::key::KeySpec;
 use crate::facts::{FactName, Facts};
-use crate::file::{Missing, PolicyFile, Rule};
+use crate::file::{MissingFact, PolicyFile, Rule};
 use crate::when::with_text;
 
 /// What a rule reads of a request, and which rules apply with it.
 #[derive(Debug)]
 pub(crate) struct Reads {
     pub(crate) key: KeySpec,
-    pub(crate) missing: Missing,
+    pub(crate) missing: MissingFact,
     pub(crate) plans: Option<Plans>,
     pub(crate) cost: Cost,
     /// The rules that it names in `also`.
@@ -83,7 +83,7 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Returns the plan of a request. One with several values has none, besides the default.
+    /// Returns the plan of a request, or the default. A fact with several values names no plan.
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
         let named = self.by.values(facts).single().and_then(|value| {
             let is = |name: &str| self.names.iter().position(|known| **known == *name);
@@ -105,7 +105,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Returns what a request takes: of several values, the largest. `None` if not all are known.
+    /// Returns the cost of a request: the largest value of the fact. `None` if not all are known.
     #[inline]
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
         let Some(fact) = &self.estimate else {

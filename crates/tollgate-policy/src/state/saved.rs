@@ -100,9 +100,10 @@ fn keys(rule: &Rule) -> String {
 }
 
 impl<C: PolicyClock> Policy<C> {
-    /// Writes the state of all limits, for [`Builder::restore`](crate::Builder::restore). It
-    /// contains the secret seed of the keys' hashes: keep it secret too. Decisions go on meanwhile;
-    /// grants that they make may be missing from it.
+    /// Writes the state of all limits, for
+    /// [`PolicyBuilder::restore`](crate::PolicyBuilder::restore). It contains the secret seed of
+    /// the keys' hashes: keep it secret too. Decisions go on meanwhile; grants that they make may
+    /// be missing from it.
     ///
     /// Bans are saved, and so are the denials that count towards a ban. Requests that are inside a
     /// concurrency limit, and limits that the program registered, are not.
@@ -152,8 +153,8 @@ fn write<C: PolicyClock>(
             flush(&mut out)?;
         }
         if let Some(ban) = &rule.ban {
-            // A key that is banned meanwhile leaves its strikes. If they came second, the state
-            // could have neither its strikes nor its ban.
+            // A key that is banned while this runs moves from the strikes to the bans. If the
+            // strikes came second, the state could contain the key in neither.
             for (limit, texts, table) in [
                 (STRIKES, vec![ban.strikes_text()], &ban.strikes),
                 (BANS, Vec::new(), &ban.bans),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::facts::{Facts, Kind, Values};
+use crate::facts::{FactValues, Facts, Kind};
 
 use super::condition::{Condition, Test, When};
 use super::reading::Reading;
@@ -31,7 +31,7 @@ pub enum Failure<'a> {
         /// The condition.
         condition: &'a Condition,
         /// The values that the request has.
-        found: Values<'a>,
+        found: FactValues<'a>,
     },
     /// None of these alternatives holds.
     Any(&'a [When]),
@@ -86,7 +86,7 @@ impl fmt::Display for Failure<'_> {
 const SHOWN_VALUES: usize = 4;
 
 /// Writes the values of a request.
-pub(crate) fn write_values(f: &mut fmt::Formatter<'_>, values: &Values<'_>) -> fmt::Result {
+pub(crate) fn write_values(f: &mut fmt::Formatter<'_>, values: &FactValues<'_>) -> fmt::Result {
     let more = match &values.0 {
         Kind::None => return f.write_str("absent"),
         Kind::One(_) => false,

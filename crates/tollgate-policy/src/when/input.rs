@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use smallvec::SmallVec;
 use tollgate::address::canonical;
 
-use crate::facts::{FactKind, FactName, Facts, Kind, Value};
+use crate::facts::{FactKind, FactName, FactValue, Facts, Kind};
 
 use super::path::segments;
 
@@ -130,11 +130,11 @@ impl Buffer {
 
 impl<'v> Input<'v> {
     #[inline]
-    pub(super) fn new(name: &FactName, value: Value<'v>) -> Self {
+    pub(super) fn new(name: &FactName, value: FactValue<'v>) -> Self {
         let text = match value {
-            Value::Text(text) => text,
-            Value::Number(number) => return Self::Made(Buffer::of(number)),
-            Value::Address(address) => {
+            FactValue::Text(text) => text,
+            FactValue::Number(number) => return Self::Made(Buffer::of(number)),
+            FactValue::Address(address) => {
                 let address = canonical(address);
                 return match name.kind() {
                     FactKind::ClientIp => Self::Address(address),
@@ -143,7 +143,7 @@ impl<'v> Input<'v> {
             }
         };
         match name.kind() {
-            FactKind::ClientIp => match Value::Text(Cow::Borrowed(&text)).as_address() {
+            FactKind::ClientIp => match FactValue::Text(Cow::Borrowed(&text)).as_address() {
                 Some(address) => Self::Address(address),
                 None => Self::Text(text),
             },
@@ -179,7 +179,7 @@ impl<'v> Input<'v> {
     pub(super) fn address(&self) -> Option<IpAddr> {
         match self {
             Self::Address(address) => Some(*address),
-            text => Value::from(text.text()).as_address(),
+            text => FactValue::from(text.text()).as_address(),
         }
     }
 }
@@ -204,11 +204,11 @@ fn bare_host(host: &str) -> &str {
 }
 
 /// Passes a value as text to `use_text`. Numbers and addresses need no allocation.
-pub(crate) fn with_text<T>(value: &Value<'_>, use_text: impl FnOnce(&str) -> T) -> T {
+pub(crate) fn with_text<T>(value: &FactValue<'_>, use_text: impl FnOnce(&str) -> T) -> T {
     match value {
-        Value::Text(text) => use_text(text),
-        Value::Number(number) => use_text(Buffer::of(number).as_str()),
-        Value::Address(address) => use_text(Buffer::of(canonical(*address)).as_str()),
+        FactValue::Text(text) => use_text(text),
+        FactValue::Number(number) => use_text(Buffer::of(number).as_str()),
+        FactValue::Address(address) => use_text(Buffer::of(canonical(*address)).as_str()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use tollgate::address::{canonical, canonical_network};
 
-use crate::facts::{FactKind, FactName, Value};
+use crate::facts::{FactKind, FactName, FactValue};
 
 use super::error::{PatternError, PatternErrorKind};
 use super::glob::{Glob, escape};
@@ -146,7 +146,7 @@ impl Pattern {
     /// assert!(Pattern::parse(&path, text).unwrap().matches(&path, "/users/alice".into()));
     /// ```
     #[must_use]
-    pub fn matches(&self, fact: &FactName, value: Value<'_>) -> bool {
+    pub fn matches(&self, fact: &FactName, value: FactValue<'_>) -> bool {
         self.accepts(fact, &Input::new(fact, value))
     }
 

@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use tollgate::{AnyAlgorithm, ManualClock};
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{FactName, Facts, Outcome, Policy, Reason, Value, Values, explain};
+use tollgate_policy::{FactName, FactValue, FactValues, Facts, Outcome, Policy, Reason, explain};
 
 use crate::policy;
 
 /// A request with one value for each fact that it has.
-struct Request<'r>(&'r [(&'r str, Value<'r>)]);
+struct Request<'r>(&'r [(&'r str, FactValue<'r>)]);
 
 impl Facts for Request<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         let found = self.0.iter().find(|(known, _)| *known == name.as_str());
         found.map(|(_, value)| value.clone())
     }
@@ -62,7 +62,7 @@ fn an_address_and_its_text_are_one_key_only_where_an_address_is_expected() {
     let address = IpAddr::from([10, 0, 0, 7]);
     let mapped: IpAddr = "::ffff:10.0.0.7".parse().expect("an address");
     let policy = once("key = 'client-ip'");
-    let ask = |value: Value<'_>| {
+    let ask = |value: FactValue<'_>| {
         policy
             .decide(&Request(&[("client-ip", value)]))
             .is_allowed()
@@ -81,7 +81,7 @@ fn an_address_and_its_text_are_one_key_only_where_an_address_is_expected() {
     }
 
     let policy = once("key = 'peer'");
-    let ask = |value: Value<'_>| policy.decide(&Request(&[("peer", value)])).is_allowed();
+    let ask = |value: FactValue<'_>| policy.decide(&Request(&[("peer", value)])).is_allowed();
     assert!(ask("10.0.0.7".into()) && ask("::ffff:10.0.0.7".into()));
     assert!(ask(7.into()) && !ask("7".into()) && ask("07".into()));
 }
@@ -309,14 +309,14 @@ fn a_rule_that_is_skipped_where_it_is_named_is_explained_as_it_decides() {
     struct Many;
 
     impl Facts for Many {
-        fn fact(&self, _: &FactName) -> Option<Value<'_>> {
+        fn fact(&self, _: &FactName) -> Option<FactValue<'_>> {
             None
         }
 
-        fn values(&self, name: &FactName) -> Values<'_> {
+        fn values(&self, name: &FactName) -> FactValues<'_> {
             match name.as_str() {
-                "query:slow" => Values::NONE.and_more(),
-                _ => Values::NONE,
+                "query:slow" => FactValues::NONE.and_more(),
+                _ => FactValues::NONE,
             }
         }
     }

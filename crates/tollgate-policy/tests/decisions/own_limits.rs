@@ -1,10 +1,10 @@
-//! Limits of a program's own, by the trait `Limit`.
+//! Limits of a program's own, by the trait `KeyedLimit`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tollgate::{Denied, ManualClock, Tick};
-use tollgate_policy::{KeyRef, Limit, Outcome, Policy};
+use tollgate_policy::{KeyRef, KeyedLimit, Outcome, Policy};
 
 /// What each key has taken of 10 permits.
 type Taken = HashMap<Vec<u8>, u64>;
@@ -22,7 +22,7 @@ impl Ten {
     }
 }
 
-impl Limit for Ten {
+impl KeyedLimit for Ten {
     fn check(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
         let left = 10 - self.taken().get(key.bytes()).unwrap_or(&0);
         (left >= n).then_some(left).ok_or(Denied::busy(n))

@@ -182,7 +182,7 @@ fn only_what_can_not_be_narrowed_is_unindexed() {
 struct Counted<'f>(&'f [(&'f str, &'f str)], std::cell::Cell<usize>);
 
 impl Facts for Counted<'_> {
-    fn fact(&self, name: &FactName) -> Option<tollgate_policy::Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<tollgate_policy::FactValue<'_>> {
         self.1.set(self.1.get() + 1);
         self.0.fact(name)
     }

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use tollgate_policy::when::{Condition, Pattern, Test, When};
-use tollgate_policy::{FactKind, FactName, Facts, Value};
+use tollgate_policy::{FactKind, FactName, FactValue, Facts};
 
 /// Numbers that are the same in each run (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -139,10 +139,10 @@ pub(crate) fn when(random: &mut Random, depth: usize) -> When {
 
 /// A request, whose values are of all kinds.
 #[derive(Debug)]
-pub(crate) struct Request(Vec<(FactName, Value<'static>)>);
+pub(crate) struct Request(Vec<(FactName, FactValue<'static>)>);
 
 impl Facts for Request {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.clone())
     }
@@ -167,7 +167,7 @@ pub(crate) fn request(random: &mut Random) -> Request {
             FactKind::Path => {
                 let mut path = random.joined(5, "/", &["a", "b", "ab", "aab", "c", "é", ""]);
                 path.push_str(random.pick(&["", "", "", "/", "?b", "?/a"]));
-                Value::from(path)
+                FactValue::from(path)
             }
             FactKind::ClientIp => {
                 let addresses = [
@@ -187,7 +187,7 @@ pub(crate) fn request(random: &mut Random) -> Request {
                 ];
                 let text = random.pick(&addresses);
                 let address = text.parse::<IpAddr>().ok().filter(|_| random.one_in(2));
-                address.map_or(Value::from(text), Value::from)
+                address.map_or(FactValue::from(text), FactValue::from)
             }
             FactKind::Host => random
                 .pick(&[
@@ -196,8 +196,8 @@ pub(crate) fn request(random: &mut Random) -> Request {
                 .into(),
             FactKind::Method => random.pick(&["GET", "POST", "PUT", "get"]).into(),
             _ => match random.below(8) {
-                0 => Value::from(7),
-                1 => Value::from(IpAddr::from([10, 1, 2, 3])),
+                0 => FactValue::from(7),
+                1 => FactValue::from(IpAddr::from([10, 1, 2, 3])),
                 2 => "10.1.2.3".into(),
                 _ => random.joined(4, "", &["a", "b", "é", "*", "7"]).into(),
             },

@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 
 use tollgate_policy::explain::Explanation;
-use tollgate_policy::file::{Applies, Apply, Entry, Missing, PolicyFile, Repeated, Rule};
+use tollgate_policy::file::{Applies, Apply, Entry, MissingFact, PolicyFile, Repeated, Rule};
 use tollgate_policy::when::{Condition, Test, When};
-use tollgate_policy::{FactName, Facts, Policy, Reason, Value, Values, explain};
+use tollgate_policy::{FactName, FactValue, FactValues, Facts, Policy, Reason, explain};
 
 use crate::random::{Random, request, when};
 
 /// A request: the values of each fact, and whether there can be more.
 #[derive(Debug)]
-struct Request(Vec<(FactName, Vec<Value<'static>>, bool)>);
+struct Request(Vec<(FactName, Vec<FactValue<'static>>, bool)>);
 
 impl Request {
     fn random(random: &mut Random) -> Self {
@@ -39,38 +39,38 @@ impl Request {
         Self(facts)
     }
 
-    fn known(&self, name: &FactName) -> (&[Value<'static>], bool) {
+    fn known(&self, name: &FactName) -> (&[FactValue<'static>], bool) {
         let found = self.0.iter().find(|(known, ..)| known == name);
         found.map_or((&[], false), |(_, values, more)| (values, *more))
     }
 }
 
-fn owned(facts: &impl Facts, name: &FactName) -> Option<Value<'static>> {
+fn owned(facts: &impl Facts, name: &FactName) -> Option<FactValue<'static>> {
     Some(match facts.fact(name)? {
-        Value::Text(text) => text.into_owned().into(),
-        Value::Address(address) => address.into(),
-        Value::Number(number) => number.into(),
+        FactValue::Text(text) => text.into_owned().into(),
+        FactValue::Address(address) => address.into(),
+        FactValue::Number(number) => number.into(),
         other => panic!("{other:?}"),
     })
 }
 
 impl Facts for Request {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.values(name).single()
     }
 
-    fn values(&self, name: &FactName) -> Values<'_> {
+    fn values(&self, name: &FactName) -> FactValues<'_> {
         let (known, more) = self.known(name);
-        let values = Values::of(known.iter().cloned());
+        let values = FactValues::of(known.iter().cloned());
         if more { values.and_more() } else { values }
     }
 }
 
 /// A request that has one value of one fact.
-struct Single<'r>(&'r FactName, Option<&'r Value<'static>>);
+struct Single<'r>(&'r FactName, Option<&'r FactValue<'static>>);
 
 impl Facts for Single<'_> {
-    fn fact(&self, name: &FactName) -> Option<Value<'_>> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         (self.0 == name).then(|| self.1.cloned()).flatten()
     }
 }
@@ -128,7 +128,7 @@ fn part(name: &str, rule: &Rule, request: &Request) -> Result<Option<String>, ()
         _ => known.first(),
     };
     Ok(value.map(|value| match value {
-        Value::Address(address) => format!("address {address}"),
+        FactValue::Address(address) => format!("address {address}"),
         value => value.as_text().into_owned(),
     }))
 }
@@ -164,8 +164,8 @@ fn decide(file: &PolicyFile, request: &Request, used: &mut Used) -> Decided {
             return Decided::Ambiguous(name);
         };
         match rule.missing {
-            Missing::Skip if key.contains(&None) => continue,
-            Missing::Deny if key.contains(&None) => return Decided::Missing(name),
+            MissingFact::Skip if key.contains(&None) => continue,
+            MissingFact::Deny if key.contains(&None) => return Decided::Missing(name),
             _ => {}
         }
         let mut cost = 1;
@@ -176,7 +176,7 @@ fn decide(file: &PolicyFile, request: &Request, used: &mut Used) -> Decided {
             }
             cost = known
                 .iter()
-                .filter_map(Value::as_number)
+                .filter_map(FactValue::as_number)
                 .max()
                 .unwrap_or(1)
                 .max(1);
@@ -230,7 +230,7 @@ fn policy(random: &mut Random) -> PolicyFile {
         let names = ["header:x-key", "query:q", "user"];
         let names = names.into_iter().filter(|_| random.one_in(3));
         rule.key = names.map(|name| String::from(name).into()).collect();
-        rule.missing = [Missing::Deny, Missing::Skip, Missing::Shared][random.below(3)];
+        rule.missing = [MissingFact::Deny, MissingFact::Skip, MissingFact::Shared][random.below(3)];
         rule.repeated = [Repeated::Deny, Repeated::First, Repeated::Last][random.below(3)];
         if random.one_in(3) {
             rule.cost.estimate = Some(FactName::new("header:x-key").into());

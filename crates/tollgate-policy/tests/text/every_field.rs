@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::keyed::Overflow;
 use tollgate_policy::file::{
-    Applies, Apply, BanOf, Count, Failure, Fallback, KeySecret, Missing, PolicyFile, Rule,
+    Applies, Apply, BanOf, CountOf, Failure, Fallback, KeySecret, MissingFact, PolicyFile, Rule,
 };
 use tollgate_policy::when::Test;
 use tollgate_policy::{FactName, Position};
@@ -40,12 +40,12 @@ fn every_field_is_read() {
     let login = rule(&file, "login");
     assert_eq!(login.name.position, Some(Position::new(21, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
-    assert_eq!(login.missing, Missing::Deny);
+    assert_eq!(login.missing, MissingFact::Deny);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
     assert_eq!(login.limits.len(), 2);
     assert_eq!(login.overrides[1].key.value, ["192.0.3.8"]);
     assert_eq!(login.cost.default.value, 3);
-    assert_eq!(login.count, Count::Failures);
+    assert_eq!(login.count, CountOf::Failures);
     let failures: Vec<_> = login.failures.iter().map(|failure| failure.value).collect();
     let named = [Failure::Status(401), Failure::Class(5), Failure::Grpc(16)];
     assert_eq!(failures, named);
@@ -88,7 +88,7 @@ fn every_form_of_cost_plan_and_fallback_is_read() {
     assert_eq!(tokens.key[2].value, "header:x-api-key");
     assert_eq!(
         (tokens.missing, tokens.count),
-        (Missing::Skip, Count::Successes)
+        (MissingFact::Skip, CountOf::Successes)
     );
     assert!(tokens.shadow);
     assert_eq!(tokens.overrides[0].key.value, ["acme", "7", "secret"]);
@@ -100,7 +100,7 @@ fn every_form_of_cost_plan_and_fallback_is_read() {
     assert_eq!(fallback(tokens), Some(local));
 
     let plans = rule(&file, "plans");
-    assert_eq!(plans.missing, Missing::Shared);
+    assert_eq!(plans.missing, MissingFact::Shared);
     assert_eq!(
         fallback(plans),
         Some(Fallback::OpenAtMost {

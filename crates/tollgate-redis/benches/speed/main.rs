@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tollgate::Quota;
 use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Fallback, Keys, RedisAll, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisAll, RedisLimiter, RedisServer};
 
 use scripts::Loaded;
 
@@ -229,7 +229,7 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
         Loaded::load(&client, scripts::SPRING).await,
         Loaded::load(&client, scripts::SHENYU).await,
     ];
-    let server = Server::new(client).with_budget(Duration::from_secs(30));
+    let server = RedisServer::new(client).with_budget(Duration::from_secs(30));
     let server = Arc::new(server);
     let limiter = |name, quota| -> Limiter {
         let keys = Keys::new("api").expect("a namespace");

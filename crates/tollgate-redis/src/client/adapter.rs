@@ -16,12 +16,12 @@ use super::{Client, ClientError, Command, Reply};
 /// ```no_run
 /// use std::sync::Arc;
 /// use redis::cluster::ClusterClientBuilder;
-/// use tollgate_redis::Server;
+/// use tollgate_redis::RedisServer;
 /// use tollgate_redis::client::Adapter;
 ///
 /// # async fn connect() -> redis::RedisResult<()> {
 /// let cluster = ClusterClientBuilder::new(["redis://10.0.0.1:7000"]).retries(0).build()?;
-/// let server = Arc::new(Server::new(Adapter(cluster.get_async_connection().await?)));
+/// let server = Arc::new(RedisServer::new(Adapter(cluster.get_async_connection().await?)));
 /// # drop(server);
 /// # Ok(())
 /// # }

@@ -87,7 +87,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Idle,
-    /// Until this time, also if the runtime that asks stands still.
+    /// The nodes are asked until this time, even if the runtime of the question stands still.
     Asking(Instant),
     /// The nodes were asked a short time ago.
     Resting,
@@ -108,12 +108,12 @@ struct Node {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tollgate_redis::Server;
+/// use tollgate_redis::RedisServer;
 /// use tollgate_redis::client::connect_to_cluster_lazily;
 ///
 /// # fn main() -> Result<(), tollgate_redis::client::ClientError> {
 /// let client = connect_to_cluster_lazily(["redis://10.0.0.1:7000", "redis://10.0.0.2:7000"])?;
-/// let server = Arc::new(Server::new(client));
+/// let server = Arc::new(RedisServer::new(client));
 /// # drop(server);
 /// # Ok(())
 /// # }
@@ -321,7 +321,7 @@ impl Nodes {
         self.at(address)
     }
 
-    /// Returns the number of the node at an address. A new node gets the next one.
+    /// Returns the number of the node at an address. A new node gets the next number.
     fn number_at(&self, state: &mut State, address: &Address) -> Result<u64, ClientError> {
         let known = state
             .nodes
@@ -378,8 +378,8 @@ impl Nodes {
         self.asked.notify_waiters();
     }
 
-    /// Returns an error if no node is known to have the slot, and either a question after number
-    /// `before` is over, or none can be asked.
+    /// Returns an error if no known node has the slot, and a question later than `before` is over,
+    /// or none can be asked.
     fn failure(&self, slot: u16, before: u64) -> Option<ClientError> {
         let state = self.state();
         let is_over = state.over > before;

@@ -101,7 +101,7 @@ struct Link {
 #[derive(Clone)]
 struct Attempt {
     since: Instant,
-    /// When it has ended, also if its runtime stands still.
+    /// When it counts as ended, even if its runtime stands still.
     until: Instant,
     outcome: watch::Receiver<Option<Result<(), ClientError>>>,
 }
@@ -377,7 +377,7 @@ impl Shared {
             let Some(link) = state.link_of(number) else {
                 return;
             };
-            // The runtime of an earlier one may have ended.
+            // The runtime of an earlier `PING` may have ended.
             let is_recent = |sent| now.saturating_duration_since(sent) < SILENCE;
             if link.pinged.is_some_and(is_recent) {
                 return;

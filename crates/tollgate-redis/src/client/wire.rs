@@ -24,7 +24,7 @@ pub(super) const CONNECT_FOR: Duration = Duration::from_secs(5);
 /// How long it may take, whatever the budget is.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// What `redis` makes, and whether the runtime still runs that has its task.
+/// A connection of `redis`, and whether the runtime of its task still runs.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) connection: MultiplexedConnection,
@@ -49,7 +49,7 @@ impl Patience {
     }
 }
 
-/// Connects. The budgets of calls end them, and this one time ends an attempt.
+/// Connects within `longest`. Calls have no other timeout than their budgets.
 pub(super) async fn connect(
     client: &redis::Client,
     longest: Duration,

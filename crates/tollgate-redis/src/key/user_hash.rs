@@ -41,7 +41,7 @@ impl UserHash {
         let bits = bits.fold(0_u128, |bits, byte| (bits << 8) | u128::from(*byte));
         std::array::from_fn(|place| {
             let bits = match place {
-                // Two bits are left, and four zeros follow.
+                // The last digit has the last two bits and four zeros.
                 21 => bits << 4,
                 _ => bits >> (122 - 6 * place),
             };
@@ -65,7 +65,7 @@ impl fmt::Debug for UserHash {
     }
 }
 
-/// Two hashes are the same if a user has the same hash.
+/// Two values are equal if they hash a user alike.
 impl PartialEq for UserHash {
     fn eq(&self, other: &Self) -> bool {
         self.text(b"") == other.text(b"")

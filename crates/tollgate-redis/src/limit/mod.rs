@@ -202,10 +202,11 @@ impl Limit {
     /// use std::sync::Arc;
     /// use std::time::Duration;
     /// use tollgate_redis::client::Connection;
-    /// use tollgate_redis::{Fallback, Keys, Limit, RedisLimiter, Server};
+    /// use tollgate_redis::{Fallback, Keys, Limit, RedisLimiter, RedisServer};
     ///
     /// # async fn upload() {}
-    /// # async fn show(server: Arc<Server<Connection>>) -> Result<(), Box<dyn std::error::Error>> {
+    /// # type Error = Box<dyn std::error::Error>;
+    /// # async fn show(server: Arc<RedisServer<Connection>>) -> Result<(), Error> {
     /// let limit = Limit::concurrency(3, Duration::from_secs(60))?;
     /// let keys = Keys::new("api")?;
     /// let uploads = RedisLimiter::new(server, &keys, "uploads", limit, Fallback::Closed)?;

@@ -34,7 +34,7 @@ use crate::limiter::decision::{Denial, Grant};
 use crate::limiter::verbs;
 use crate::outage::fallback::Deputy;
 use crate::outage::{Decider, Unavailable};
-use crate::server::Server;
+use crate::server::RedisServer;
 use crate::server::call::Part;
 
 /// Slots of a [limit on concurrency](Limit::concurrency), from [`RedisKey::try_enter`]. Dropping
@@ -244,7 +244,7 @@ impl RedisGuard {
 
 /// Keeps the slots of a guard.
 struct Keeper<C> {
-    server: Arc<Server<C>>,
+    server: Arc<RedisServer<C>>,
     key: Vec<u8>,
     kind: Kind,
     n: u64,

@@ -17,7 +17,7 @@ use crate::limit::kind::Mark;
 use crate::limiter::decision::{Denial, Grant};
 use crate::outage::fallback::{Deputy, Fallback};
 use crate::outage::{Decider, Outage};
-use crate::server::Server;
+use crate::server::RedisServer;
 use crate::server::call::Part;
 
 /// A limit for each key that holds over all processes that use the same server.
@@ -31,10 +31,10 @@ use crate::server::call::Part;
 /// use std::sync::Arc;
 /// use tollgate::Quota;
 /// use tollgate_redis::client::connect_lazily;
-/// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+/// use tollgate_redis::{Fallback, Keys, RedisLimiter, RedisServer};
 ///
 /// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = Arc::new(Server::new(connect_lazily("redis://127.0.0.1/")?));
+/// let server = Arc::new(RedisServer::new(connect_lazily("redis://127.0.0.1/")?));
 /// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
 /// let quota = Quota::per_minute(100);
 /// let login = RedisLimiter::new(server, &Keys::new("api")?, "login", quota, fallback)?;
@@ -58,7 +58,7 @@ use crate::server::call::Part;
 /// what the fallbacks grant. The permits of a grant whose answer is
 /// lost stay taken on the server.
 pub struct RedisLimiter<C> {
-    pub(crate) server: Arc<Server<C>>,
+    pub(crate) server: Arc<RedisServer<C>>,
     pub(crate) limit: Limit,
     pub(crate) deputy: Arc<Deputy>,
     keys: Keys,
@@ -71,10 +71,10 @@ impl<C> RedisLimiter<C> {
     /// ```
     /// use std::sync::Arc;
     /// use tollgate::Quota;
-    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, RedisServer};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = Arc::new(Server::new(()));
+    /// let server = Arc::new(RedisServer::new(()));
     /// let keys = Keys::new("api")?;
     /// let quota = Quota::per_minute(10);
     /// assert!(RedisLimiter::new(Arc::clone(&server), &keys, "a", quota, Fallback::Open).is_ok());
@@ -91,7 +91,7 @@ impl<C> RedisLimiter<C> {
     /// accepted: a local share has no processes, [`tollgate::Keyed`] does not accept its quota or
     /// its number of keys, or the limit is one on concurrency, which has no local share.
     pub fn new<L>(
-        server: Arc<Server<C>>,
+        server: Arc<RedisServer<C>>,
         keys: &Keys,
         name: &str,
         limit: L,
@@ -117,10 +117,10 @@ impl<C> RedisLimiter<C> {
     /// ```
     /// use std::sync::Arc;
     /// use tollgate::Quota;
-    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, Server};
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, RedisServer};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = Arc::new(Server::new(()));
+    /// let server = Arc::new(RedisServer::new(()));
     /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
     /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
     /// assert_eq!(login.key("alice").name(), keys.key("login", b"alice"));
@@ -136,7 +136,7 @@ impl<C> RedisLimiter<C> {
 
     /// Returns the server.
     #[must_use]
-    pub fn server(&self) -> &Arc<Server<C>> {
+    pub fn server(&self) -> &Arc<RedisServer<C>> {
         &self.server
     }
 }

@@ -12,7 +12,7 @@ use crate::limiter::all;
 use crate::limiter::decision::{Denial, Grant};
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
-use crate::server::Server;
+use crate::server::RedisServer;
 use crate::server::call::{self, Call, Part};
 
 impl<C: Client> RedisKey<'_, C> {
@@ -94,9 +94,9 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Begins the lease of a grant of [concurrency](crate::Limit::concurrency) again, and returns
-    /// how many of its slots it still holds: fewer than it had if its lease has ended or the key
-    /// was reset. For another limit it returns 0, and for a fallback's grant all that was granted.
-    /// It is sent in an outage too, as a probe.
+    /// how many slots the grant still holds. It has lost some if its lease has ended or the key was
+    /// reset. For another limit this returns 0, and for a fallback's grant all that was granted.
+    /// The call is sent in an outage too, as a probe.
     ///
     /// A [guard](Self::try_enter) does this by itself.
     ///
@@ -348,7 +348,7 @@ impl<C: Client> RedisKey<'_, C> {
 
 /// Gives a grant's slots back, also in an outage, and returns how many came back.
 pub(crate) async fn leave<C: Client>(
-    server: &Server<C>,
+    server: &RedisServer<C>,
     part: Part<'_>,
     mark: Mark,
 ) -> Result<u64, Unavailable> {
@@ -359,7 +359,7 @@ pub(crate) async fn leave<C: Client>(
 /// Begins the lease of a grant's slots again, also in an outage, and returns how many were still
 /// held.
 pub(crate) async fn renew<C: Client>(
-    server: &Server<C>,
+    server: &RedisServer<C>,
     part: Part<'_>,
     mark: Mark,
 ) -> Result<u64, Unavailable> {
@@ -368,7 +368,7 @@ pub(crate) async fn renew<C: Client>(
 
 /// Sends a call about a grant's slots, also in an outage, and returns how many were held.
 async fn call_anyway<C: Client>(
-    server: &Server<C>,
+    server: &RedisServer<C>,
     call: &Call,
     part: Part<'_>,
     mark: Mark,

@@ -42,12 +42,12 @@ pub enum Fallback {
     OpenAtMost {
         /// The most permits in one outage, and in one minute for calls that fail without an outage.
         ///
-        /// Outages of several nodes at the same time are one. The next outage shares the count if
-        /// the server granted nothing in between: it may only answer what takes nothing.
+        /// Outages of several nodes at the same time are one. If the server granted nothing in
+        /// between, the next outage shares the count: it may answer only calls that take nothing.
         at_most: u64,
-        /// If there is one, `at_most` holds for each such period, in place of the outage and the
-        /// minute, over all outages and calls that fail. A period begins with the first grant after
-        /// the one before. With it, a server that comes and goes does not renew the bound.
+        /// With a period, `at_most` holds for each period, over all outages and calls that fail,
+        /// and not for each outage and minute. A period begins with the first grant after the one
+        /// before. So a server that comes and goes does not renew the bound.
         per: Option<Duration>,
     },
     /// Grant each key a share of the limit, which a limiter in this process enforces. Limits on
@@ -69,7 +69,7 @@ pub enum Fallback {
 #[derive(Debug)]
 pub(crate) enum Deputy {
     Closed,
-    /// With the most permits of a key.
+    /// The most permits that a key can take at once.
     Open(u64),
     AtMost(AtMost),
     Local(Box<Keyed<AnyAlgorithm>>),
@@ -133,7 +133,7 @@ impl Deputy {
         }
     }
 
-    /// Takes permits of a key. Returns what they are counted in, too.
+    /// Takes permits of a key. Also returns what they are counted in.
     pub(crate) fn take(
         &self,
         key: &[u8],
@@ -263,7 +263,7 @@ pub(crate) struct GrantedIn {
     since: Duration,
 }
 
-/// What was granted in an outage or a period with a number.
+/// The permits granted in one outage or period, which has a number.
 #[derive(Debug, Default)]
 struct Count {
     number: u64,
@@ -272,7 +272,7 @@ struct Count {
 
 impl GrantedIn {
     /// Takes permits if the outage, or the period, grants no more than the bound. Returns how many
-    /// are left, and what counts them: for a caller that is late, the latest one.
+    /// are left, and what counts them: the latest outage or period, even if the caller's is over.
     fn take(&mut self, outage: Outage, n: u64, open: &AtMost) -> Option<(u64, Episode)> {
         let (count, is_outage) = match (outage.number, open.per) {
             (Some(number), None) => {

@@ -93,7 +93,7 @@ impl Unavailable {
 enum Sign {
     /// The key of this call can't be decided. Others can.
     KeyAlone,
-    /// The server has answered, but not decided.
+    /// The server has answered, but has not decided.
     Refusal,
     NoAnswer,
     /// A client can't connect.
@@ -128,9 +128,9 @@ impl std::error::Error for Unavailable {}
 /// The beginning or the end of an outage, for one line in a log.
 ///
 /// ```
-/// use tollgate_redis::{OutageEvent, Server};
+/// use tollgate_redis::{OutageEvent, RedisServer};
 ///
-/// let server = Server::new(()).on_outage(|event| match event {
+/// let server = RedisServer::new(()).on_outage(|event| match event {
 ///     OutageEvent::Began { why, .. } => eprintln!("limits fall back: {why}"),
 ///     event => println!("{event}"),
 /// });
@@ -247,7 +247,7 @@ impl Recent {
     }
 }
 
-/// Stops calls to a node that fails, but for one probe in each interval.
+/// Stops calls to a node that fails, except for one probe in each interval.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     node: u64,
@@ -255,8 +255,8 @@ pub(crate) struct Breaker {
     /// period says nothing about this one.
     period: u64,
     /// Whether the node has granted anything since its latest outage began. A replica, or a server
-    /// that is out of memory, answers reads and refuses writes. A new node has granted nothing:
-    /// otherwise a node that moves would have many bounds.
+    /// that is out of memory, answers reads and refuses writes. This is false for a new node:
+    /// otherwise a node that changes its address would have a new bound each time.
     has_granted: bool,
     /// How many calls in a row had no answer.
     unanswered: u32,
@@ -406,7 +406,7 @@ impl Breaker {
         self.stats.lost = self.stats.lost.saturating_add(1);
     }
 
-    /// Returns the outage, or what a failure without one is.
+    /// Returns the outage as a fallback sees it. Without an outage, it has no number.
     pub(crate) fn outage(&self, now: u64, interval: u64) -> Outage {
         let (number, probe_at) = match &self.down {
             Some(down) => (Some(down.number), down.probe_at),

@@ -108,7 +108,7 @@ macro_rules! kinds {
             "local kinds = { [67] = slots }\n"
         )
     };
-    // Each kind is in a block of its own, so that its local functions are.
+    // Each kind has a block of its own, so that its functions are local to it.
     (All) => {
         concat!(
             "local kinds = {}\ndo\n",

@@ -32,11 +32,11 @@ use crate::server::call::Call;
 /// use std::sync::Arc;
 /// use std::time::Duration;
 /// use tollgate_redis::client::connect_lazily;
-/// use tollgate_redis::Server;
+/// use tollgate_redis::RedisServer;
 ///
 /// # async fn start() -> Result<(), Box<dyn std::error::Error>> {
 /// let client = connect_lazily("redis://127.0.0.1/")?;
-/// let server = Server::new(client)
+/// let server = RedisServer::new(client)
 ///     .with_budget(Duration::from_millis(20))
 ///     .on_outage(|event| eprintln!("{event}"));
 /// let server = Arc::new(server);
@@ -45,7 +45,7 @@ use crate::server::call::Call;
 /// ```
 ///
 /// Calls need a tokio runtime with its timer.
-pub struct Server<C> {
+pub struct RedisServer<C> {
     client: C,
     budget: Duration,
     probe_every: Duration,
@@ -60,7 +60,7 @@ type Listener = dyn Fn(&OutageEvent) + Send + Sync;
 struct State {
     /// One for each node that was asked and has keys.
     nodes: BTreeMap<u64, Breaker>,
-    /// What was counted for nodes that have no keys any more.
+    /// The counts of nodes that have no keys any more.
     of_others: Stats,
     /// The number of the latest outage.
     latest: u64,
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-impl<C> Server<C> {
+impl<C> RedisServer<C> {
     /// Creates a server from a client, with a budget of 50 ms and a probe every 500 ms of an
     /// outage.
     #[must_use]
@@ -108,9 +108,9 @@ impl<C> Server<C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate_redis::Server;
+    /// use tollgate_redis::RedisServer;
     ///
-    /// let server = Server::new(()).with_budget(Duration::from_millis(20));
+    /// let server = RedisServer::new(()).with_budget(Duration::from_millis(20));
     /// assert!(format!("{server:?}").contains("20ms"));
     /// ```
     #[must_use]
@@ -123,9 +123,9 @@ impl<C> Server<C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate_redis::Server;
+    /// use tollgate_redis::RedisServer;
     ///
-    /// let server = Server::new(()).with_probe_every(Duration::from_secs(2));
+    /// let server = RedisServer::new(()).with_probe_every(Duration::from_secs(2));
     /// assert!(format!("{server:?}").contains("2s"));
     /// ```
     #[must_use]
@@ -140,9 +140,9 @@ impl<C> Server<C> {
     /// It should not block: a decision waits for it.
     ///
     /// ```
-    /// use tollgate_redis::Server;
+    /// use tollgate_redis::RedisServer;
     ///
-    /// let server = Server::new(()).on_outage(|event| eprintln!("{event}"));
+    /// let server = RedisServer::new(()).on_outage(|event| eprintln!("{event}"));
     /// # drop(server);
     /// ```
     #[must_use]
@@ -156,21 +156,21 @@ impl<C> Server<C> {
     /// Returns how many decisions were made, by the server and by fallbacks, since it was created.
     ///
     /// ```
-    /// use tollgate_redis::Server;
+    /// use tollgate_redis::RedisServer;
     ///
-    /// assert_eq!(Server::new(()).stats().outages, 0);
+    /// assert_eq!(RedisServer::new(()).stats().outages, 0);
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.state().stats()
     }
 
-    /// Returns whether there is an outage. In a cluster, one of a single node counts.
+    /// Returns whether there is an outage. In a cluster, the outage of a single node counts.
     ///
     /// ```
-    /// use tollgate_redis::Server;
+    /// use tollgate_redis::RedisServer;
     ///
-    /// assert!(!Server::new(()).is_down());
+    /// assert!(!RedisServer::new(()).is_down());
     /// ```
     #[must_use]
     pub fn is_down(&self) -> bool {
@@ -232,7 +232,7 @@ impl<C> Server<C> {
     }
 }
 
-impl<C: Client> Server<C> {
+impl<C: Client> RedisServer<C> {
     fn answered(&self, node: u64, pass: Pass, granted: bool) {
         let now = self.now();
         let mut ended = Vec::new();
@@ -368,11 +368,11 @@ impl Drop for InFlight<'_> {
     }
 }
 
-impl<C> fmt::Debug for Server<C> {
+impl<C> fmt::Debug for RedisServer<C> {
     /// Does not show the client, which may have a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
-        f.debug_struct("Server")
+        f.debug_struct("RedisServer")
             .field("budget", &self.budget)
             .field("probe_every", &self.probe_every)
             .field("is_down", &state.is_down())

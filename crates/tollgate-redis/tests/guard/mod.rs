@@ -147,7 +147,7 @@ fn limiter(server: &Slots, slots: u64) -> RedisLimiter<Slots> {
 }
 
 fn of(server: &Slots, limit: Limit, fallback: Fallback) -> RedisLimiter<Slots> {
-    let server = Arc::new(Server::new(server.clone()));
+    let server = Arc::new(RedisServer::new(server.clone()));
     let keys = Keys::new("test").unwrap();
     RedisLimiter::new(server, &keys, "limit", limit, fallback).unwrap()
 }
@@ -300,7 +300,7 @@ async fn a_guard_is_lost_before_the_server_frees_its_slot() {
 fn patient(server: &Slots) -> RedisLimiter<Slots> {
     let keys = Keys::new("test").unwrap();
     let limit = Limit::concurrency(1, LEASE).unwrap();
-    let server = Arc::new(Server::new(server.clone()).with_budget(LEASE));
+    let server = Arc::new(RedisServer::new(server.clone()).with_budget(LEASE));
     RedisLimiter::new(server, &keys, "limit", limit, Fallback::Closed).unwrap()
 }
 
@@ -487,7 +487,7 @@ async fn a_limit_without_slots_is_refused_and_the_server_is_not_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_guard_renews_and_leaves_in_an_outage() {
     let slots = Slots::default();
-    let server = Server::new(slots.clone()).with_probe_every(Duration::from_secs(24 * 3600));
+    let server = RedisServer::new(slots.clone()).with_probe_every(Duration::from_secs(24 * 3600));
     let keys = Keys::new("test").unwrap();
     let limit = Limit::concurrency(1, LEASE).unwrap();
     let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", limit, Fallback::Closed);

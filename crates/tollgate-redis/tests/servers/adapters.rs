@@ -23,7 +23,7 @@ impl Client for Pool {
 
 /// Returns a limit of 5 permits, which come back after a day.
 fn limiter<C: Client>(client: C) -> RedisLimiter<C> {
-    let server = tollgate_redis::Server::new(client)
+    let server = tollgate_redis::RedisServer::new(client)
         .with_budget(Duration::from_secs(30))
         .with_probe_every(Duration::from_millis(20));
     let keys = Keys::new("test").expect("a namespace");

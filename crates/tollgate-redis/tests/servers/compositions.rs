@@ -11,12 +11,12 @@ use tollgate_redis::{Decider, Fallback, Grant, Keys, RedisAll, RedisLimiter};
 
 use crate::server::{Server, on_each_server};
 
-type Connected = Arc<tollgate_redis::Server<Connection>>;
+type Connected = Arc<tollgate_redis::RedisServer<Connection>>;
 type Limiter = RedisLimiter<Connection>;
 
 fn connect(server: &Server) -> Connected {
     let client = connect_lazily(server.url()).expect("an address");
-    let server = tollgate_redis::Server::new(client).with_budget(Duration::from_secs(30));
+    let server = tollgate_redis::RedisServer::new(client).with_budget(Duration::from_secs(30));
     Arc::new(server.with_probe_every(Duration::from_millis(20)))
 }
 

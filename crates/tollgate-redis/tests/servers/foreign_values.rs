@@ -163,13 +163,17 @@ fn stored(connection: &mut redis::Connection) -> (Vec<u8>, i64) {
     pipeline.query(connection).expect("a value")
 }
 
-fn connected(server: &Server) -> Arc<tollgate_redis::Server<Connection>> {
+fn connected(server: &Server) -> Arc<tollgate_redis::RedisServer<Connection>> {
     let client = connect_lazily(server.url()).expect("an address");
-    Arc::new(tollgate_redis::Server::new(client).with_budget(Duration::from_secs(30)))
+    Arc::new(tollgate_redis::RedisServer::new(client).with_budget(Duration::from_secs(30)))
 }
 
 /// Returns a limit whose keys all have the same tag, so that one call can be about several.
-fn limiter(server: &Arc<tollgate_redis::Server<Connection>>, name: &str, limit: &str) -> Limiter {
+fn limiter(
+    server: &Arc<tollgate_redis::RedisServer<Connection>>,
+    name: &str,
+    limit: &str,
+) -> Limiter {
     let keys = Keys::new("test")
         .expect("a namespace")
         .with_readable_users();

@@ -36,7 +36,7 @@ async fn call_each_verb(server: &Server, keys: &Keys, user: &str) -> String {
     let events = Arc::<Mutex<Vec<String>>>::default();
     let told = Arc::clone(&events);
     let client = connect_lazily(server.url()).expect("an address");
-    let connected = tollgate_redis::Server::new(client)
+    let connected = tollgate_redis::RedisServer::new(client)
         .with_budget(DEADLINE)
         .on_outage(move |event| told.lock().unwrap().push(format!("{event} {event:?}")));
     let connected = Arc::new(connected);

@@ -153,7 +153,7 @@ fn take_in_this_process() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let taken = runtime.block_on(async {
         let client = connect_lazily(url).expect("an address");
-        let server = tollgate_redis::Server::new(client).with_budget(DEADLINE);
+        let server = tollgate_redis::RedisServer::new(client).with_budget(DEADLINE);
         let keys = Keys::new("test").expect("a namespace");
         let quota = Quota::per_second(RATE).burst(BURST);
         let limiter = RedisLimiter::new(Arc::new(server), &keys, "limit", quota, Fallback::Closed);

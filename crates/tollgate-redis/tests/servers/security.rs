@@ -28,7 +28,7 @@ impl Told {
         let texts = Arc::<Mutex<Vec<String>>>::default();
         let told = Arc::clone(&texts);
         let client = connect_lazily(url).expect("an address");
-        let server = tollgate_redis::Server::new(client)
+        let server = tollgate_redis::RedisServer::new(client)
             .with_budget(DEADLINE)
             .with_probe_every(Duration::from_millis(20))
             .on_outage(move |event| {

@@ -33,7 +33,7 @@ pub(crate) type Limiter = RedisLimiter<Connection>;
 /// Returns limits with a long and a short lease.
 pub(crate) fn limiters(url: &str, slots: u64) -> (Limiter, Limiter) {
     let client = connect_lazily(url).expect("an address");
-    let server = tollgate_redis::Server::new(client).with_budget(DEADLINE);
+    let server = tollgate_redis::RedisServer::new(client).with_budget(DEADLINE);
     let (server, keys) = (Arc::new(server), Keys::new("test").expect("a namespace"));
     let limiter = |name, lease| {
         let limit = Limit::concurrency(slots, lease).expect("a limit");

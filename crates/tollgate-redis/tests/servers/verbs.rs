@@ -13,12 +13,12 @@ use crate::server::{Server, on_each_server};
 /// The time in which a permit comes back: no test is slow enough to see one.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);
 
-type Connected = Arc<tollgate_redis::Server<Connection>>;
+type Connected = Arc<tollgate_redis::RedisServer<Connection>>;
 type Limiter = RedisLimiter<Connection>;
 
 fn connect(server: &Server) -> Connected {
     let client = connect_lazily(server.url()).expect("an address");
-    Arc::new(tollgate_redis::Server::new(client).with_budget(Duration::from_secs(30)))
+    Arc::new(tollgate_redis::RedisServer::new(client).with_budget(Duration::from_secs(30)))
 }
 
 fn limiter(server: &Connected, name: &str, burst: u64) -> Limiter {

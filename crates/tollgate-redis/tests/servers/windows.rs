@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::{Denied, Quota};
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, Server};
+use tollgate_redis::{Fallback, Keys, Limit, RedisAll, RedisLimiter, RedisServer};
 
 use crate::server::on_each_server;
 
@@ -20,7 +20,7 @@ fn windows_have_all_verbs_and_can_be_beside_a_bucket() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
             let client = connect_lazily(server.url()).expect("an address");
-            let server = Arc::new(Server::new(client).with_budget(Duration::from_secs(30)));
+            let server = Arc::new(RedisServer::new(client).with_budget(Duration::from_secs(30)));
             let keys = Keys::new("test").expect("a namespace");
             let limiter = |name, limit: Limit| {
                 RedisLimiter::new(Arc::clone(&server), &keys, name, limit, Fallback::Closed)

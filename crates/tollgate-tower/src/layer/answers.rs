@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_http::{Answers, Body, Fields};
+use tollgate_http::{Answers, Fields, RefusalBody};
 
 use super::RateLimitLayer;
 
@@ -21,10 +21,10 @@ impl<A> RateLimitLayer<A> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tollgate::{Limiter, Quota};
-    /// use tollgate_tower::{Body, RateLimitLayer};
+    /// use tollgate_tower::{RateLimitLayer, RefusalBody};
     ///
     /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
-    /// let limit = RateLimitLayer::shared(limiter).name("search").body(Body::Problem);
+    /// let limit = RateLimitLayer::shared(limiter).name("search").body(RefusalBody::Problem);
     /// let service = limit.layer(service_fn(hello));
     /// service.clone().oneshot(Request::new(())).await?;
     /// let refused = service.oneshot(Request::new(())).await?;
@@ -112,10 +112,10 @@ impl<A> RateLimitLayer<A> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tollgate::{Limiter, Quota};
-    /// use tollgate_tower::{Body, RateLimitLayer};
+    /// use tollgate_tower::{RateLimitLayer, RefusalBody};
     ///
     /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
-    /// let limit = RateLimitLayer::shared(limiter).body(Body::Problem);
+    /// let limit = RateLimitLayer::shared(limiter).body(RefusalBody::Problem);
     /// let service = limit.layer(service_fn(hello));
     /// service.clone().oneshot(Request::new(())).await?;
     /// let refused = service.oneshot(Request::new(())).await?;
@@ -123,7 +123,7 @@ impl<A> RateLimitLayer<A> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn body(mut self, body: Body) -> Self {
+    pub fn body(mut self, body: RefusalBody) -> Self {
         self.settings.answers = self.settings.answers.body(body);
         self
     }

@@ -9,7 +9,7 @@ use tollgate_http::{RequestFacts, Unit};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
-use crate::rate::{Count, Rate, Source};
+use crate::rate::{CountedRequests, Rate, Source};
 
 impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Sets what a request costs, in permits. One, unless this says otherwise.
@@ -46,7 +46,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
         self
     }
 
-    /// Sets what fields say that the limit counts: requests, unless this says otherwise.
+    /// Sets what the limit counts, as fields say it: requests, unless this says otherwise.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
@@ -81,7 +81,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// use std::sync::Arc;
     /// use http::StatusCode;
     /// use tollgate::{Limiter, Quota};
-    /// use tollgate_tower::{Count, RateLimitLayer};
+    /// use tollgate_tower::{CountedRequests, RateLimitLayer};
     ///
     /// async fn login(request: Request<&str>) -> Result<Response<String>, std::convert::Infallible> {
     ///     let mut answer = Response::new(String::new());
@@ -92,7 +92,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// }
     ///
     /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_hour(5))?);
-    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter)).count(Count::Failures);
+    /// let limit = RateLimitLayer::shared(Arc::clone(&limiter)).count(CountedRequests::Failures);
     /// let service = limit.layer(service_fn(login));
     /// service.clone().oneshot(Request::new("the password")).await?;
     /// assert_eq!(limiter.available(), 5);
@@ -101,7 +101,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn count(mut self, count: Count) -> Self {
+    pub fn count(mut self, count: CountedRequests) -> Self {
         self.admission.count = count;
         self
     }

@@ -6,7 +6,7 @@
 /// # fn limit() -> Result<(), tollgate::error::QuotaError> {
 /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
 /// let limit = tollgate_tower::RateLimitLayer::shared(limiter);
-/// let limit = limit.missing(tollgate_tower::Missing::Exempt);
+/// let limit = limit.missing(tollgate_tower::MissingKey::Exempt);
 /// # Ok(())
 /// # }
 /// ```
@@ -24,7 +24,7 @@
 /// # fn limit() -> Result<(), tollgate::error::LimiterError> {
 /// let places = tollgate::Concurrency::new(1)?;
 /// let limit = tollgate_tower::RateLimitLayer::concurrency(places);
-/// let limit = limit.missing(tollgate_tower::Missing::Exempt);
+/// let limit = limit.missing(tollgate_tower::MissingKey::Exempt);
 /// # Ok(())
 /// # }
 /// ```
@@ -35,7 +35,7 @@
 /// # fn limit() -> Result<(), tollgate_policy::Problems> {
 /// let policy = tollgate_policy::Policy::from_toml("")?;
 /// let limit = tollgate_tower::RateLimitLayer::policy(policy);
-/// let limit = limit.missing(tollgate_tower::Missing::Exempt);
+/// let limit = limit.missing(tollgate_tower::MissingKey::Exempt);
 /// # Ok(())
 /// # }
 /// ```

@@ -4,7 +4,7 @@ use super::RateLimitLayer;
 use crate::inside::InsideByKey;
 use crate::key::RequestKey;
 use crate::rate::{PerKey, Rate, Source};
-use crate::settings::Missing;
+use crate::settings::MissingKey;
 
 impl<A, C, S, K> RateLimitLayer<Rate<PerKey<A, C, S, K>>>
 where
@@ -23,11 +23,11 @@ where
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use http::HeaderName;
     /// use tollgate::{Keyed, Quota};
-    /// use tollgate_tower::{ByHeader, Missing, RateLimitLayer};
+    /// use tollgate_tower::{ByHeader, MissingKey, RateLimitLayer};
     ///
     /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
     /// let by_key = ByHeader(HeaderName::from_static("x-api-key"));
-    /// let limit = RateLimitLayer::by_key(limits, by_key).missing(Missing::Share);
+    /// let limit = RateLimitLayer::by_key(limits, by_key).missing(MissingKey::Share);
     /// let service = limit.layer(service_fn(hello));
     /// // All requests without an API key have one limit.
     /// assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 200);
@@ -35,7 +35,7 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub fn missing(mut self, missing: Missing) -> Self {
+    pub fn missing(mut self, missing: MissingKey) -> Self {
         self.settings.missing = missing;
         self
     }
@@ -68,16 +68,16 @@ impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
     ///
     /// ```
     /// use tollgate::keyed::KeyedConcurrency;
-    /// use tollgate_tower::{ByAddress, Missing, RateLimitLayer};
+    /// use tollgate_tower::{ByAddress, MissingKey, RateLimitLayer};
     ///
     /// // Requests of a Unix socket have no address. Together they have 4 places.
     /// let downloads = KeyedConcurrency::new(4, 10_000)?;
     /// let limit = RateLimitLayer::concurrency_by_key(downloads, ByAddress::default())
-    ///     .missing(Missing::Share);
+    ///     .missing(MissingKey::Share);
     /// # let _ = limit;
     /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
-    pub fn missing(mut self, missing: Missing) -> Self {
+    pub fn missing(mut self, missing: MissingKey) -> Self {
         self.settings.missing = missing;
         self
     }

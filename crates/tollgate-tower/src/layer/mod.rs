@@ -23,7 +23,7 @@ use tower_layer::Layer;
 
 use crate::admission::Admission;
 use crate::keep::MayWait;
-use crate::service::RateLimit;
+use crate::service::RateLimitService;
 use crate::settings::{Settings, Wait};
 use crate::ticket::Limits;
 
@@ -101,9 +101,9 @@ impl<A: Clone, M> Clone for RateLimitLayer<A, M> {
 }
 
 impl<S, A: Admission, M> Layer<S> for RateLimitLayer<A, M> {
-    type Service = RateLimit<S, A, M>;
+    type Service = RateLimitService<S, A, M>;
 
-    fn layer(&self, service: S) -> RateLimit<S, A, M> {
+    fn layer(&self, service: S) -> RateLimitService<S, A, M> {
         let Self {
             admission,
             settings,
@@ -114,7 +114,7 @@ impl<S, A: Admission, M> Layer<S> for RateLimitLayer<A, M> {
             admission,
             settings,
         };
-        RateLimit::new(service, Arc::new(limits))
+        RateLimitService::new(service, Arc::new(limits))
     }
 }
 

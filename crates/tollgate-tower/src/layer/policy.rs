@@ -5,7 +5,7 @@ use std::time::Duration;
 use tollgate::error::LimiterError;
 
 use tollgate_http::RequestFacts;
-use tollgate_policy::{FactName, LivePolicy, PolicyClock, Value};
+use tollgate_policy::{FactName, FactValue, LivePolicy, PolicyClock};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
@@ -56,7 +56,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     ///
     /// A fact that is `None` is missing, and never ambiguous. So do not make one from a header, a
     /// parameter or a cookie that a client can repeat: name these in the rule, or register a
-    /// [resolver](tollgate_policy::Builder::resolver), whose value is ambiguous if they are.
+    /// [resolver](tollgate_policy::PolicyBuilder::resolver), whose value is ambiguous if they are.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -102,7 +102,8 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// ```
     pub fn facts<F>(mut self, facts: F) -> Self
     where
-        F: for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<Value<'r>> + Send + Sync + 'static,
+        F: for<'r> Fn(&RequestFacts<'r>, &FactName) -> Option<FactValue<'r>>,
+        F: Send + Sync + 'static,
     {
         self.admission.own = Some(Arc::new(facts));
         self
@@ -183,7 +184,7 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// A policy has no lines: a request that waits asks again at the time that the policy said, and
     /// other requests may have been faster. So one client can take all places, and the requests of
     /// others are then refused at once, as without this method. Limits such as `leaky-queue` say
-    /// how long a request that they allow has to wait. It does so without this method too.
+    /// how long a request that they allow has to wait. They do so without this method too.
     ///
     /// ```
     /// use std::time::Duration;

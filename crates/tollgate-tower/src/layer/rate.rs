@@ -54,8 +54,8 @@ where
     L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
 {
     /// One limit for all requests, by a limiter of any type, such as a
-    /// [`Sharded`](tollgate::Sharded), or by an `Arc` of one that the program keeps too. The quota
-    /// is what the fields of answers say; without it, there are none.
+    /// [`Sharded`](tollgate::Sharded), or by an `Arc` of one that the program keeps too. Fields of
+    /// answers say the quota; without it, answers have no fields.
     ///
     /// ```
     /// use tollgate::{Quota, Sharded};

@@ -150,8 +150,8 @@ impl<A> RateLimitLayer<A> {
     /// `Access-Control-Request-Method`.
     ///
     /// Any client can send such requests, so the service must answer them with little work,
-    /// whatever else they have. A layer for CORS that is outside of this one answers them itself,
-    /// and they do not reach this one.
+    /// whatever else they have. If a layer for CORS is outside of this one, it answers these
+    /// requests itself, and they do not get here.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -191,19 +191,19 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// 422. Of the others, those of [`Ended::is_success`] succeed, and the rest counts for no
     /// limit.
     ///
-    /// If the client goes away before its answer, [`Count::Failures`](crate::Count::Failures) keeps
-    /// the permit, whatever this says. Otherwise a client could send requests without end and close
-    /// each.
+    /// If the client goes away before its answer,
+    /// [`CountedRequests::Failures`](crate::CountedRequests::Failures) keeps the permit, whatever
+    /// this says. Otherwise a client could send requests without end and close each.
     ///
     /// ```
     /// use http::StatusCode;
     /// use tollgate::{Keyed, Quota};
-    /// use tollgate_tower::{Count, RateLimitLayer};
+    /// use tollgate_tower::{CountedRequests, RateLimitLayer};
     ///
     /// let limits = Keyed::token_bucket(Quota::per_hour(5), 100_000)?;
     /// // A form that is sent back to its page with 303 counts, and no other answer.
     /// let limit = RateLimitLayer::by_address(limits)
-    ///     .count(Count::Failures)
+    ///     .count(CountedRequests::Failures)
     ///     .failure_if(|ended| ended.status() == Some(StatusCode::SEE_OTHER));
     /// # let _ = limit;
     /// # Ok::<(), tollgate::error::LimiterError>(())

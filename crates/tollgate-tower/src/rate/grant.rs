@@ -9,7 +9,7 @@ use tollgate::traits::{GiveBackLimiter, SettleLimiter};
 use tollgate::{Granted, Quota, TryAcquire};
 use tollgate_http::{LimitState, Unit};
 
-use super::{Cancel, Count, Settle, Source, in_partition};
+use super::{Cancel, CountedRequests, Settle, Source, in_partition};
 use crate::admission::Grant;
 use crate::answered::{Ended, Outcome};
 use crate::settings::Settings;
@@ -22,7 +22,7 @@ pub struct RateGrant<S: Source> {
     pub(super) quota: Option<Quota>,
     pub(super) partition: Option<[u8; 8]>,
     pub(super) unit: Unit,
-    pub(super) settle: Option<(Count, Option<Settle>)>,
+    pub(super) settle: Option<(CountedRequests, Option<Settle>)>,
     /// The most that is settled.
     pub(super) most: u64,
     /// The limiter, if permits may come back.
@@ -52,32 +52,28 @@ impl<S: Source> Grant for Box<RateGrant<S>> {
     }
 
     fn reads_headers(&self, settings: &Settings) -> bool {
-        let Some((count, settle)) = &self.settle else {
-            return false;
-        };
-        settle.is_some() || (*count != Count::All && settings.is_failure.is_some())
+        self.settle.as_ref().is_some_and(|(count, settle)| {
+            settle.is_some() || (*count != CountedRequests::All && settings.is_failure.is_some())
+        })
     }
 
-    fn end(self, ended: Ended<'_>, settings: &Settings) {
+    fn end(self, mut ended: Ended<'_>, settings: &Settings) {
         let (Some((count, settle)), Some(limiter)) = (self.settle, self.limiter) else {
             return;
         };
         let now = limiter.clock().now();
-        let elapsed = now.saturating_since(self.granted.at());
         let taken = self.granted.n();
-        let ended = Ended {
-            elapsed,
-            taken,
-            ..ended
+        ended.elapsed = now.saturating_since(self.granted.at());
+        ended.taken = taken;
+        let outcome = || settings.outcome(&ended);
+        let counts = match count {
+            CountedRequests::All => true,
+            CountedRequests::Failures => !matches!(outcome(), Outcome::Success | Outcome::Neither),
+            CountedRequests::Successes => matches!(outcome(), Outcome::Success),
         };
-        let outcome = match count {
-            Count::All => Outcome::Success,
-            Count::Failures | Count::Successes => settings.outcome(&ended),
-        };
-        let actual = match (count, outcome) {
-            (Count::Failures, Outcome::Success | Outcome::Neither)
-            | (Count::Successes, Outcome::Failure | Outcome::Neither | Outcome::Unanswered) => 0,
-            _ => settle.map_or(taken, |settle| settle(&ended).min(self.most.max(taken))),
+        let actual = match counts {
+            true => settle.map_or(taken, |settle| settle(&ended).min(self.most.max(taken))),
+            false => 0,
         };
         let is_queue = self.is_queue.is_some_and(|it| it.get().is_some());
         match (actual < taken, self.cancel) {

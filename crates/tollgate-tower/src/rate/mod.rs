@@ -21,12 +21,12 @@ use self::grant::RateGrant;
 use crate::admission::{Admission, Admit, Decide, First, Unserved};
 use crate::answered::Ended;
 use crate::report;
-use crate::settings::{Missing, Settings};
+use crate::settings::{MissingKey, Settings};
 
 /// Which requests a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum Count {
+pub enum CountedRequests {
     /// All requests.
     #[default]
     All,
@@ -64,13 +64,13 @@ impl<L> Copy for InLine<L> {}
 pub struct Rate<S: Source> {
     pub(crate) source: Arc<S>,
     pub(crate) cost: Option<CostOf>,
-    pub(crate) count: Count,
+    pub(crate) count: CountedRequests,
     pub(crate) settle: Option<Settle>,
     /// The most that a request costs, if the program says it.
     pub(crate) max_cost: Option<u64>,
     /// Whether fields say which partition of the limit a request used.
     pub(crate) partitions: bool,
-    /// What fields say that the limit counts.
+    /// What the limit counts, as fields say it.
     pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
@@ -112,7 +112,7 @@ impl<S: Source> Rate<S> {
         Self {
             source: Arc::new(source),
             cost: None,
-            count: Count::All,
+            count: CountedRequests::All,
             settle: None,
             max_cost: None,
             partitions: false,
@@ -159,11 +159,11 @@ impl<S: Source> Rate<S> {
     }
 
     fn settles(&self) -> bool {
-        self.settle.is_some() || self.count != Count::All
+        self.settle.is_some() || self.count != CountedRequests::All
     }
 
-    /// Finds the key of a request once, and decides about it. What comes back later goes to the
-    /// limiter that granted it, even if the function of the key answers something else by then.
+    /// Finds the key of a request once, and decides about it. Permits that come back later go to
+    /// the limiter that granted them, even if the key's function returns another key by then.
     #[inline(always)]
     fn keyed<B>(
         &self,
@@ -179,7 +179,7 @@ impl<S: Source> Rate<S> {
         }
     }
 
-    /// Returns whether there is nothing to do after this grant.
+    /// Returns whether nothing is left to do after this grant.
     #[inline]
     fn is_free(&self, granted: &Granted, settings: &Settings) -> bool {
         granted.delay() == Duration::ZERO && !settings.answers.has_fields() && !self.settles()
@@ -191,13 +191,13 @@ impl<S: Source> Rate<S> {
         partition.flatten().map(u64::to_be_bytes)
     }
 
-    /// Asks the limiter of a key. `None` means that it grants, and there is nothing to do later.
+    /// Asks the limiter of a key. `None` means that it grants, and that nothing is left to do.
     #[inline(always)]
     fn ask(&self, n: u64, key: Option<&S::Key<'_>>, settings: &Settings) -> Option<RateOutcome<S>> {
         let limiter = self.source.limiter(key);
         let now = limiter.clock().now();
         match limiter.try_acquire_n_at(n, now) {
-            // It is not moved, since that costs as much as everything else here.
+            // The grant is not moved: that would cost as much as everything else here.
             Ok(granted) if self.is_free(&granted, settings) => {
                 report::allowed(&settings.name);
                 None
@@ -323,7 +323,7 @@ impl<S: Source> Decide for Rate<S> {
             let n = self.cost(facts);
             let in_line = patience.filter(|_| has_place);
             let reserved = in_line.and_then(|patience| self.reserve(n, key, settings, patience));
-            // If others came first, a request that waited is granted or refused now.
+            // If other requests came first, one that has waited is granted or refused now.
             match reserved.or_else(|| self.ask(n, key, settings)) {
                 None => Admit::Free,
                 Some(outcome) => self.go_on(outcome, request, settings, patience, has_place),
@@ -380,7 +380,7 @@ const fn in_partition<'a>(state: LimitState<'a>, key: &'a Option<[u8; 8]>) -> Li
     }
 }
 
-/// Returns whether a request may wait that was denied. One whose key is banned may not.
+/// Returns whether a request that was denied may wait. A request whose key is banned may not.
 pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
     match (denied, patience) {
         (Denied::Later { retry_after, .. }, Some(patience)) => *retry_after <= patience,
@@ -396,9 +396,9 @@ pub(crate) fn without_key<A: Admission, B>(
     share: impl FnOnce() -> Admit<A>,
 ) -> Admit<A> {
     match settings.missing {
-        Missing::Exempt => Admit::Free,
-        Missing::Refuse => missing(request, settings),
-        Missing::Share => share(),
+        MissingKey::Exempt => Admit::Free,
+        MissingKey::Refuse => missing(request, settings),
+        MissingKey::Share => share(),
     }
 }
 

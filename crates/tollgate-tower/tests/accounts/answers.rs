@@ -8,7 +8,7 @@ use axum::routing::get;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_tower::{Count, End, RateLimitLayer};
+use tollgate_tower::{CountedRequests, End, RateLimitLayer};
 use tower::ServiceExt;
 
 /// A request that is sent to the end. Returns whether the body was empty.
@@ -44,7 +44,7 @@ async fn answers_without_a_body_end() {
         .route("/none", get(|| async { StatusCode::NO_CONTENT }))
         .route("/same", get(|| async { StatusCode::NOT_MODIFIED }))
         .route("/no", get(|| async { StatusCode::FORBIDDEN }))
-        .layer(RateLimitLayer::shared(Arc::clone(&failures)).count(Count::Failures))
+        .layer(RateLimitLayer::shared(Arc::clone(&failures)).count(CountedRequests::Failures))
         .layer(RateLimitLayer::concurrency(Arc::clone(&places)));
     let cases = [
         (Method::GET, "/page", 200, 9),

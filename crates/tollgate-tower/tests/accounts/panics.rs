@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_http::RequestFacts;
 use tollgate_policy::{LivePolicy, Policy};
-use tollgate_tower::{Admission, Count, Ended, Missing, RateLimitLayer};
+use tollgate_tower::{Admission, CountedRequests, Ended, MissingKey, RateLimitLayer};
 use tower::{Layer, Service, ServiceExt};
 
 use crate::clock::paused;
@@ -58,7 +58,7 @@ fn send<A: Admission + Clone>(layer: &RateLimitLayer<A>, request: Request<()>) -
 #[test]
 fn before_the_limits_are_asked() {
     let limiter = Arc::new(Limiter::with_clock(bucket(), ManualClock::new()));
-    let shared = RateLimitLayer::shared(Arc::clone(&limiter)).count(Count::Failures);
+    let shared = RateLimitLayer::shared(Arc::clone(&limiter)).count(CountedRequests::Failures);
     assert!(!send(&shared.clone().cost(|_| panics()), request(FINE)));
     assert!(!send(&shared.exempt_if(|_| panics()), request(FINE)));
     assert_eq!(limiter.available(), 9);
@@ -66,7 +66,7 @@ fn before_the_limits_are_asked() {
     let table = Keyed::with_clock(bucket(), 9, ManualClock::new()).unwrap();
     let table = Arc::new(table);
     let key = |_: &RequestFacts<'_>| -> Option<u64> { panics() };
-    let keyed = RateLimitLayer::by_key(Arc::clone(&table), key).count(Count::Failures);
+    let keyed = RateLimitLayer::by_key(Arc::clone(&table), key).count(CountedRequests::Failures);
     assert!(!send(&keyed, request(FINE)));
     assert!(table.is_empty());
 }
@@ -83,7 +83,7 @@ fn a_key_is_found_once() {
         std::mem::forget(counted.try_enter_owned(1));
         Some(counted.inside())
     };
-    let layer = RateLimitLayer::by_key(Arc::clone(&table), key).count(Count::Failures);
+    let layer = RateLimitLayer::by_key(Arc::clone(&table), key).count(CountedRequests::Failures);
     assert!(send(&layer, request(FINE)));
     assert_eq!((calls.inside(), table.key(&1_u64).available()), (1, 9));
     let wrong = Answer::Status {
@@ -223,7 +223,7 @@ fn a_key_that_is_missing_is_looked_for_once() {
             None
         };
         let table = Keyed::with_clock(bucket(), 9, ManualClock::new()).unwrap();
-        let layer = RateLimitLayer::by_key(table, key).missing(Missing::Share);
+        let layer = RateLimitLayer::by_key(table, key).missing(MissingKey::Share);
         let layer = match exempts {
             // A layer that needs more than the key takes another path.
             true => layer.exempt_if(|_| false),

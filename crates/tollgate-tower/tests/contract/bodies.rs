@@ -11,7 +11,7 @@ use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use tollgate::{Concurrency, Denied, Limiter, Quota};
 use tollgate_http::{Fields, Refusal};
-use tollgate_tower::{Count, RateLimitLayer};
+use tollgate_tower::{CountedRequests, RateLimitLayer};
 use tower::{Layer, Service};
 
 /// What a body does next.
@@ -149,7 +149,7 @@ fn each_frame_and_each_size() {
         };
         let limiter = Limiter::token_bucket(Quota::per_hour(9)).unwrap();
         let limiter = RateLimitLayer::shared(limiter)
-            .count(Count::Failures)
+            .count(CountedRequests::Failures)
             .fields(Fields::LIST);
         let places = RateLimitLayer::concurrency(places);
         let mut service = places.layer(limiter.layer(Serves(steps.clone())));
@@ -192,8 +192,8 @@ fn the_body_of_a_refusal() {
     let text = tollgate_http::Answers::new().refuse(&busy).into_body();
     let text = std::str::from_utf8(&text).unwrap().to_owned();
     for (body, text) in [
-        (tollgate_http::Body::Text, &*text),
-        (tollgate_http::Body::Empty, ""),
+        (tollgate_http::RefusalBody::Text, &*text),
+        (tollgate_http::RefusalBody::Empty, ""),
     ] {
         let places = Arc::new(Concurrency::new(1).unwrap());
         let _guard = places.try_enter().unwrap();

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use http::{Request, Response};
 use http_body_util::Empty;
 use tollgate::{Concurrency, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_tower::{Count, RateLimitLayer};
+use tollgate_tower::{CountedRequests, RateLimitLayer};
 use tower::{Layer, Service, ServiceExt};
 
 use crate::picky::{Exhausted, Picky};
@@ -18,7 +18,7 @@ fn error() -> Request<()> {
 async fn an_error_of_an_answer() {
     let bucket = TokenBucket::new(Quota::per_hour(9)).unwrap();
     let limiter = Limiter::with_clock(bucket, ManualClock::new());
-    let layer = RateLimitLayer::shared(limiter).count(Count::Successes);
+    let layer = RateLimitLayer::shared(limiter).count(CountedRequests::Successes);
     let mut service = layer.layer(Picky::new());
     for _ in 0..20 {
         let answer: Result<_, Exhausted> = service.ready().await.unwrap().call(error()).await;

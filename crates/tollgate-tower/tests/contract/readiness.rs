@@ -13,7 +13,7 @@ use tollgate::keyed::KeyedConcurrency;
 use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, Quota, TokenBucket};
 use tollgate_http::RequestFacts;
 use tollgate_policy::{LivePolicy, Policy};
-use tollgate_tower::{Admission, RateLimit, RateLimitLayer};
+use tollgate_tower::{Admission, RateLimitLayer, RateLimitService};
 use tower::buffer::Buffer;
 use tower::{Layer, Service, ServiceExt};
 
@@ -235,7 +235,7 @@ fn a_buffer_before_and_behind() {
     async fn test<A>(layer: RateLimitLayer<A>, name: &str)
     where
         A: Admission + Clone + Send + Sync + 'static,
-        RateLimit<Picky, A>:
+        RateLimitService<Picky, A>:
             Service<Request<()>, Response: IntoStatus, Error = Exhausted, Future: Send> + Send,
     {
         let before = Buffer::new(layer.layer(Picky::new()), 3);

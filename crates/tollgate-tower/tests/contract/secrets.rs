@@ -12,7 +12,7 @@ use tollgate::keyed::KeyedConcurrency;
 use tollgate::{Concurrency, Keyed, Limiter, Quota};
 use tollgate_http::{AnswerFacts, Fields, LimitStates, Refusal};
 use tollgate_policy::Policy;
-use tollgate_tower::{ByHeader, Count, RateLimitLayer, RequestFacts};
+use tollgate_tower::{ByHeader, CountedRequests, RateLimitLayer, RequestFacts};
 use tower::{Layer, Service, service_fn};
 
 /// It is part of all that a client or the service sends.
@@ -86,7 +86,7 @@ async fn layers_hide_what_is_sent() {
     let quota = Quota::per_hour(9);
     let key = ByHeader(HeaderName::from_static("x-api-key"));
     let by_key = RateLimitLayer::by_key(Keyed::token_bucket(quota, 9).unwrap(), key.clone())
-        .count(Count::Successes)
+        .count(CountedRequests::Successes)
         .fields(Fields::LIST)
         .settle(move |ended| {
             seen.lock().unwrap().push(format!("{ended:?} {ended:#?}"));

@@ -13,9 +13,9 @@ use http_body::Body as _;
 use http_body_util::Empty;
 use tollgate::keyed::KeyedConcurrency;
 use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
-use tollgate_http::{Body, ClientAddress, Fields, PathForm, RequestFacts};
+use tollgate_http::{ClientAddress, Fields, PathForm, RefusalBody, RequestFacts};
 use tollgate_policy::{LivePolicy, Policy};
-use tollgate_tower::{Admission, ByHeader, Count, RateLimitLayer};
+use tollgate_tower::{Admission, ByHeader, CountedRequests, RateLimitLayer};
 use tower::{Layer, Service};
 
 use crate::memory::measured;
@@ -163,7 +163,7 @@ where
 fn a_limit_for_each_address() {
     for (name, address) in addresses() {
         let layer = RateLimitLayer::by_address(table()).client_address(address);
-        let layer = layer.fields(FIELDS).body(Body::Problem);
+        let layer = layer.fields(FIELDS).body(RefusalBody::Problem);
         attack(&layer, &[name], &[200, 429]);
     }
 }
@@ -171,7 +171,7 @@ fn a_limit_for_each_address() {
 #[test]
 fn a_limit_for_each_key_of_a_header() {
     let key = ByHeader(HeaderName::from_static("x-api-key"));
-    let layer = RateLimitLayer::by_key(table(), key).count(Count::Failures);
+    let layer = RateLimitLayer::by_key(table(), key).count(CountedRequests::Failures);
     attack(&layer, &["x-api-key", "content-type"], &[200, 400, 429]);
 }
 
@@ -200,7 +200,7 @@ fn a_policy_that_reads_all_facts() {
     ];
     for ((name, address), names) in addresses().into_iter().zip(names) {
         let layer = RateLimitLayer::policy(policy()).client_address(address);
-        let layer = layer.fields(FIELDS).body(Body::Problem);
+        let layer = layer.fields(FIELDS).body(RefusalBody::Problem);
         attack(&layer, &[&[name], names].concat(), &[200, 400, 403, 429]);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Request;
 use tollgate::{ManualClock, Quota};
 use tollgate_http::ClientAddress;
-use tollgate_tower::{Missing, RateLimitLayer};
+use tollgate_tower::{MissingKey, RateLimitLayer};
 use tower::Layer;
 
 use crate::page::{Page, by_address, from, live, send, shared};
@@ -79,12 +79,12 @@ async fn tower_governor_a_request_without_a_key_is_no_error_of_the_server() {
     let service = by_address(Quota::per_hour(1)).layer(Page);
     assert_eq!(send(&service, without()).await, (400, None));
     let service = by_address(Quota::per_hour(1))
-        .missing(Missing::Share)
+        .missing(MissingKey::Share)
         .layer(Page);
     assert_eq!(send(&service, without()).await, (200, None));
     assert_eq!(send(&service, without()).await, (429, Some(3600)));
     let service = by_address(Quota::per_hour(1))
-        .missing(Missing::Exempt)
+        .missing(MissingKey::Exempt)
         .layer(Page);
     for _ in 0..9 {
         assert_eq!(send(&service, without()).await, (200, None));

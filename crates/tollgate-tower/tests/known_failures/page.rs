@@ -12,7 +12,9 @@ use http_body_util::{BodyExt, Full};
 use tollgate::keyed::SeededHasher;
 use tollgate::{Keyed, Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_policy::{LivePolicy, Policy};
-use tollgate_tower::{Admission, ByAddress, PeerAddr, PerKey, Rate, RateLimit, RateLimitLayer};
+use tollgate_tower::{
+    Admission, ByAddress, PeerAddr, PerKey, Rate, RateLimitLayer, RateLimitService,
+};
 use tower::{Service, ServiceExt};
 
 /// Answers with a page, which says in `x-tokens` what the request asks for.
@@ -45,7 +47,7 @@ pub(crate) fn from(address: &str) -> http::request::Builder {
 
 /// Sends a request to its end. Returns the status and `Retry-After`.
 pub(crate) async fn send<A: Admission>(
-    service: &RateLimit<Page, A>,
+    service: &RateLimitService<Page, A>,
     request: http::request::Builder,
 ) -> (u16, Option<u64>) {
     let answer = service

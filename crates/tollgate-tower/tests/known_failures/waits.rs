@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate::{Concurrency, Keyed, Limiter, ManualClock, Quota, Tick};
 use tollgate_http::RequestFacts;
-use tollgate_tower::{Count, RateLimitLayer};
+use tollgate_tower::{CountedRequests, RateLimitLayer};
 use tower::{Layer, ServiceExt};
 
 use crate::page::{Page, bucket, from, send};
@@ -111,7 +111,7 @@ async fn governor_functions_are_called_once() {
         cost();
         1
     });
-    let layer = layer.count(Count::Failures).failure_if(move |_| {
+    let layer = layer.count(CountedRequests::Failures).failure_if(move |_| {
         failure();
         true
     });

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tollgate::clock::Clock;
 use tollgate::keyed::KeyedConcurrency;
 use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_tower::{Ambiguous, Fields, Missing, RateLimitLayer, RequestFacts};
+use tollgate_tower::{Ambiguous, Fields, MissingKey, RateLimitLayer, RequestFacts};
 use tower::{Layer, Service, ServiceBuilder};
 
 /// It is no `Clone`.
@@ -55,7 +55,7 @@ async fn rates() {
     assert_eq!(send(&mut service, "/").await.status(), 429);
 
     let table = Keyed::with_clock(bucket(), 9, ManualClock::new()).expect("a table");
-    let layer = RateLimitLayer::by_key(table, key).missing(Missing::Exempt);
+    let layer = RateLimitLayer::by_key(table, key).missing(MissingKey::Exempt);
     let mut service = ServiceBuilder::new().layer(layer.at_once()).service(Page);
     for (path, status) in [
         ("/?key=a", 200),

@@ -11,7 +11,7 @@ use tollgate_http::RequestFacts;
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{LivePolicy, Policy, Reason};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
-use tollgate_redis::{Keys, OutageEvent, Server};
+use tollgate_redis::{Keys, OutageEvent, RedisServer};
 use tollgate_tower::RateLimitLayer;
 
 use crate::requests::send;
@@ -88,7 +88,7 @@ fn counters_the_gauge_events_statistics_and_decisions_agree() {
     let run = async {
         let events = Arc::new(Mutex::new(Vec::new()));
         let (client, seen) = (Switched::default(), Arc::clone(&events));
-        let server = Server::new(client.clone())
+        let server = RedisServer::new(client.clone())
             .on_outage(move |event| seen.lock().unwrap().push(event.clone()));
         let server = Arc::new(server);
         let store = RedisStore::new(Arc::clone(&server), Keys::new("tower").unwrap());

@@ -11,7 +11,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_policy::Policy;
-use tollgate_tower::{Count, RateLimitLayer};
+use tollgate_tower::{CountedRequests, RateLimitLayer};
 use tower::{Layer, ServiceExt, service_fn};
 
 use crate::support::{from, send};
@@ -56,7 +56,10 @@ const CALLS: [(&str, bool, bool); 0] = [];
 #[tokio::test]
 async fn a_rate_counts_refusals_of_the_service_and_not_its_errors() {
     for (path, fails, succeeds) in CASES.into_iter().chain(CALLS) {
-        for (count, counted) in [(Count::Failures, fails), (Count::Successes, succeeds)] {
+        for (count, counted) in [
+            (CountedRequests::Failures, fails),
+            (CountedRequests::Successes, succeeds),
+        ] {
             let bucket = TokenBucket::new(Quota::per_hour(9)).unwrap();
             let limiter = Arc::new(Limiter::with_clock(bucket, ManualClock::new()));
             let layer = RateLimitLayer::shared(Arc::clone(&limiter)).count(count);

@@ -9,7 +9,7 @@ use tollgate::keyed::Overflow;
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
 use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
 use tollgate_http::Fields;
-use tollgate_tower::{ByHeader, Missing, RateLimitLayer, RequestFacts};
+use tollgate_tower::{ByHeader, MissingKey, RateLimitLayer, RequestFacts};
 use tower::{Layer, ServiceExt};
 
 #[cfg(any(feature = "axum", feature = "tonic"))]
@@ -106,7 +106,7 @@ async fn no_text_is_the_key_of_requests_without_a_key() {
         Ok(key.map(|it| it.into_owned()))
     };
     let service = RateLimitLayer::by_key(table(Quota::per_hour(1), 100), by_name)
-        .missing(Missing::Share)
+        .missing(MissingKey::Share)
         .layer(Ok200);
     let none = || Request::get("/").body(()).unwrap();
     assert_eq!(send(&service, none()).await.status(), 200);
@@ -192,7 +192,7 @@ async fn a_key_whose_lines_differ_is_refused_whatever_is_missing() {
         let request = Request::get("/").header("x-api-key", "k1");
         request.header("x-api-key", "k1").body(()).unwrap()
     };
-    for missing in [Missing::Refuse, Missing::Share, Missing::Exempt] {
+    for missing in [MissingKey::Refuse, MissingKey::Share, MissingKey::Exempt] {
         let rate = RateLimitLayer::by_key(table(Quota::per_hour(2), 100), by_api_key());
         let rate = rate.missing(missing).layer(Ok200);
         assert_eq!(send(&rate, with_key("k1")).await.status(), 200);

@@ -9,7 +9,7 @@ use http::uri::PathAndQuery;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tollgate::{Concurrency, Keyed, Limiter, ManualClock, Quota, TokenBucket};
-use tollgate_tower::{Count, RateLimitLayer};
+use tollgate_tower::{CountedRequests, RateLimitLayer};
 use tonic::client::Grpc;
 use tonic::server::NamedService;
 use tonic::transport::server::TcpIncoming;
@@ -228,7 +228,7 @@ async fn calls_that_fail_count_as_failures() {
     let (echo, mut streams) = echo();
     let layer = RateLimitLayer::shared(Arc::clone(&limiter))
         .grpc()
-        .count(Count::Failures);
+        .count(CountedRequests::Failures);
     let server = serve!(layer, echo);
     let mut client = connect(server.address).await;
     for _ in 0..9 {

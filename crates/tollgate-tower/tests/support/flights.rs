@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use tollgate_tower::{Admission, RateLimit, ResponseBody, ResponseFuture};
+use tollgate_tower::{Admission, RateLimitService, ResponseBody, ResponseFuture};
 use tower::Service;
 
 use crate::scripted::{Event, Scripted, ScriptedBody};
@@ -22,7 +22,7 @@ enum Stage<A: Admission> {
 
 /// Requests on their way, and the service that gets them.
 pub(crate) struct Flights<A: Admission> {
-    service: RateLimit<Scripted, A>,
+    service: RateLimitService<Scripted, A>,
     all: Vec<(usize, Stage<A>)>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Polled {
 }
 
 impl<A: Admission> Flights<A> {
-    pub(crate) fn new(service: RateLimit<Scripted, A>) -> Self {
+    pub(crate) fn new(service: RateLimitService<Scripted, A>) -> Self {
         Self {
             service,
             all: Vec::new(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use tollgate_tower::{Admission, RateLimit, RateLimitLayer};
+use tollgate_tower::{Admission, RateLimitLayer, RateLimitService};
 use tower::{Layer, Service};
 
 use crate::clock::RuntimeClock;
@@ -58,7 +58,7 @@ pub(crate) struct Ended {
 pub(crate) struct Limited<A> {
     clock: RuntimeClock,
     served: Served,
-    service: RateLimit<Served, A>,
+    service: RateLimitService<Served, A>,
 }
 
 impl<A: Admission<Grant: Send, Pending: Send> + Clone + Send + Sync + 'static> Limited<A> {

@@ -20,7 +20,7 @@ const ALWAYS: Ticks = Ticks {
     part: 0,
 };
 
-/// What the format of a stored value adds to n.
+/// Stored values have this number added to n, as a mark of their format.
 const FORMAT: u64 = 1 << 27;
 
 /// A bucket's rate, and how its permits leave.
@@ -38,7 +38,7 @@ pub(crate) struct BucketSeen {
 }
 
 impl Bucket {
-    /// Returns the longest wait that the scripts can count: the reach and the wait are 50 years.
+    /// Returns the longest wait that the scripts can count: with the reach it is 50 years.
     pub(super) fn longest_wait(&self) -> u64 {
         let reach = self.rate.reach();
         SPAN.saturating_sub(reach.whole)
@@ -56,9 +56,8 @@ impl Bucket {
         );
     }
 
-    /// Returns the argument of a request to give back `n` permits: a grant's, or any. A permit
-    /// waits if it is further ahead of the clock than what leaves at once, which takes the place of
-    /// the reach.
+    /// Returns the argument of a request to give back `n` permits: a grant's, or any. In place of
+    /// the reach it has how far ahead of the clock a permit can be and leave at once: others wait.
     pub(super) fn giving(&self, n: u64, mark: Option<Mark>) -> Vec<u8> {
         let mut arg = Vec::with_capacity(72);
         let at_once = self.rate.ticks(self.at_once());
@@ -160,7 +159,7 @@ impl Bucket {
         if due - now > wait {
             return Err(BadReply);
         }
-        // A reservation counts from no earlier tick than its due one.
+        // A reservation counts from its due tick or a later one.
         let from = rate.units(seen.idle).max(rate.units(whole(due)));
         let idle = from + rate.cost(n);
         let mark = match n {

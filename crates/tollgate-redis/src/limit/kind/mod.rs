@@ -83,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Returns how many microseconds a request can wait at most, out of `wait`.
+    /// Returns `wait` in microseconds, or the longest wait of the limit if that is shorter.
     pub(crate) fn capped_wait(&self, wait: Duration) -> u64 {
         match self {
             Self::Bucket(bucket) => {
@@ -110,7 +110,7 @@ impl Kind {
     /// Returns the argument of a request to give `n` permits back: those of a grant, or any.
     pub(crate) fn giving(&self, n: u64, mark: Option<Mark>) -> Vec<u8> {
         let at = mark.map(|mark| mark.at);
-        // Any slots could be those of another client that works.
+        // Without a mark, the slots could be those of another client that still works.
         let n = match (self, at) {
             (Self::Slots(_), None) => 0,
             _ => n,
@@ -223,8 +223,8 @@ impl Kind {
         Some(due.max(seen.ban))
     }
 
-    /// Returns why `n` permits are denied, if they are due more than `wait` microseconds from now,
-    /// and when they are due, for comparison.
+    /// If `n` permits are due more than `wait` microseconds from now, returns the denial, and
+    /// before it the time at which they are due, for comparison.
     pub(crate) fn refused(&self, seen: &Seen, n: u64, wait: u64) -> Option<(u64, Denied)> {
         if n > self.most() {
             return Some((u64::MAX, Denied::never(n, self.most())));
@@ -307,8 +307,8 @@ impl Seen {
     }
 }
 
-/// Returns how long it is until a tick, or `None` if it is after the 50 years. The clock stands
-/// still there.
+/// Returns how long it is until a tick, or `None` if the tick is beyond 50 years, where the clock
+/// stands still.
 fn wait(due: u64, now: u64) -> Option<Duration> {
     (due <= SPAN).then(|| Duration::from_micros(due.saturating_sub(now)))
 }

@@ -24,7 +24,7 @@ pub(crate) enum Shape {
     Aligned,
     /// One begins with the first permit that is taken while none is open.
     FirstHit,
-    /// As `Aligned`, but the previous window counts too, by its share within a period.
+    /// As `Aligned`, but the part of the previous window within the last period counts too.
     Slides,
 }
 
@@ -96,7 +96,7 @@ impl Window {
     }
 
     /// Returns the first microsecond at which `n` permits will be granted: in this window, in the
-    /// next one, in which this one's count is weighted, or after that.
+    /// next one (where this one's count is weighted), or later.
     pub(super) fn due(&self, seen: &WindowSeen, now: u64, n: u64) -> u64 {
         let next = match self.shape {
             Shape::Slides => seen.count,

@@ -61,10 +61,10 @@ impl<'a, C> RedisAll<'a, C> {
     /// ```
     /// use std::sync::Arc;
     /// use tollgate::Quota;
-    /// use tollgate_redis::{AllError, Fallback, Keys, RedisAll, RedisLimiter, Server};
+    /// use tollgate_redis::{AllError, Fallback, Keys, RedisAll, RedisLimiter, RedisServer};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let server = Arc::new(Server::new(()));
+    /// let server = Arc::new(RedisServer::new(()));
     /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
     /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
     /// assert!(RedisAll::new(vec![login.key("alice"), login.key("bob")]).is_ok());
@@ -168,7 +168,7 @@ impl<C: Client> RedisAll<'_, C> {
             let requests: Vec<_> = group.requests(costs).collect();
             let answer = match denied {
                 None => take(&requests).await,
-                // A fallback denies. A server that denies too says more.
+                // A fallback denies. If a server denies too, its denial says more.
                 Some(_) => check(&requests).await.map(|()| Vec::new()),
             };
             match answer {

@@ -22,7 +22,7 @@ fn limiter(nodes: &Nodes, keys: &Keys, fallback: Fallback) -> (Limiter, Events) 
     let events = Events::default();
     let seen = Arc::clone(&events);
     let client = connect_to_cluster_lazily(nodes.urls()).expect("addresses");
-    let server = tollgate_redis::Server::new(client)
+    let server = tollgate_redis::RedisServer::new(client)
         .with_budget(Duration::from_secs(30))
         .with_probe_every(Duration::from_millis(20))
         .on_outage(move |event| seen.lock().unwrap().push(event.clone()));

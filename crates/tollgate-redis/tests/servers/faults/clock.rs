@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{advance, pause, resume};
 use tollgate::Quota;
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
-use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, Server};
+use tollgate_redis::{Decider, Fallback, Keys, RedisLimiter, RedisServer};
 
 use super::{AMPLE, BURST, connected, take, until_recovered};
 use crate::server::on_each_server;
@@ -31,7 +31,7 @@ async fn commands() -> Vec<Vec<u8>> {
     let recorder = Recorder::default();
     for verb in 0..6 {
         let keys = Keys::new("test").expect("a namespace");
-        let server = Arc::new(Server::new(&recorder));
+        let server = Arc::new(RedisServer::new(&recorder));
         let limiter = RedisLimiter::new(
             server,
             &keys,

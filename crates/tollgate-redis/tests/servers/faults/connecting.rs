@@ -24,7 +24,7 @@ fn limiter<C: Client>(
     client: C,
     told: impl Fn(&OutageEvent) + Send + Sync + 'static,
 ) -> RedisLimiter<C> {
-    let server = tollgate_redis::Server::new(client)
+    let server = tollgate_redis::RedisServer::new(client)
         .with_budget(AMPLE)
         .with_probe_every(Duration::from_millis(20))
         .on_outage(told);
@@ -202,7 +202,8 @@ fn a_connection_that_is_forgotten_while_it_is_idle_is_replaced_before_the_next_c
             let proxy = Proxy::new(&server).await;
             let client = connect_lazily(proxy.url()).expect("an address");
             let client = client.with_ping_after(Duration::ZERO);
-            let server = tollgate_redis::Server::new(client).with_budget(Duration::from_secs(3));
+            let server =
+                tollgate_redis::RedisServer::new(client).with_budget(Duration::from_secs(3));
             let keys = Keys::new("test").expect("a namespace");
             let quota = Quota::per_hour(1).burst(BURST);
             let limiter =

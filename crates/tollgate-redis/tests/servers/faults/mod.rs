@@ -47,7 +47,7 @@ fn connected_with(
     let events = Events::default();
     let seen = Arc::clone(&events);
     let client = connect_lazily(url).expect("an address");
-    let connected = tollgate_redis::Server::new(client)
+    let connected = tollgate_redis::RedisServer::new(client)
         .with_budget(budget)
         .with_probe_every(probe_every)
         .on_outage(move |event| seen.lock().unwrap().push(event.clone()));

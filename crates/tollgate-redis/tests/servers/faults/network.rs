@@ -177,7 +177,7 @@ fn a_connection_whose_answers_are_only_late_is_kept() {
         run(async {
             let proxy = Proxy::new(&server).await;
             let client = connect_lazily(proxy.url()).expect("an address");
-            let connected = tollgate_redis::Server::new(client.clone()).with_budget(SHORT);
+            let connected = tollgate_redis::RedisServer::new(client.clone()).with_budget(SHORT);
             let keys = Keys::new("test").expect("a namespace");
             let limiter = RedisLimiter::new(
                 Arc::new(connected),

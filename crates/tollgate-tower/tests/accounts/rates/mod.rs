@@ -11,7 +11,7 @@ use tollgate::keyed::Key;
 use tollgate::traits::ReserveLimiter;
 use tollgate::{Keyed, LeakyBucket, Limiter, Tick, TokenBucket};
 use tollgate_http::RequestFacts;
-use tollgate_tower::{Count, Rate, RateLimitLayer, Source};
+use tollgate_tower::{CountedRequests, Rate, RateLimitLayer, Source};
 use tower::Layer;
 
 use crate::clock::{RuntimeClock, paused};
@@ -184,7 +184,7 @@ fn keyed(case: Case) {
 }
 
 const PLAIN: Case = Case {
-    count: Count::All,
+    count: CountedRequests::All,
     settle: Settle::Nothing,
     wait: None,
 };
@@ -196,14 +196,14 @@ fn one_limit_without_more() {
 
 #[test]
 fn failures_count() {
-    let count = Count::Failures;
+    let count = CountedRequests::Failures;
     shared(Case { count, ..PLAIN });
     keyed(Case { count, ..PLAIN });
 }
 
 #[test]
 fn successes_count() {
-    let count = Count::Successes;
+    let count = CountedRequests::Successes;
     shared(Case { count, ..PLAIN });
     keyed(Case { count, ..PLAIN });
 }
@@ -214,7 +214,7 @@ fn costs_are_settled_by_bytes_headers_and_time() {
         shared(Case { settle, ..PLAIN });
     }
     keyed(Case {
-        count: Count::Failures,
+        count: CountedRequests::Failures,
         settle: Settle::Header,
         ..PLAIN
     });
@@ -230,7 +230,7 @@ fn requests_that_wait_get_and_give_back_what_they_reserve() {
 #[test]
 fn requests_that_wait_are_settled() {
     let wait = Some((300, 5));
-    let count = Count::Failures;
+    let count = CountedRequests::Failures;
     shared(Case {
         wait,
         count,
@@ -253,7 +253,7 @@ fn requests_that_wait_are_settled() {
 fn queues_delay_requests_and_get_back_what_the_last_sleeper_drops() {
     queue(PLAIN);
     queue(Case {
-        count: Count::Successes,
+        count: CountedRequests::Successes,
         ..PLAIN
     });
     queue(Case {
@@ -268,7 +268,7 @@ fn queues_with_a_line_before_them() {
     queue(Case { wait, ..PLAIN });
     queue(Case {
         wait,
-        count: Count::Failures,
+        count: CountedRequests::Failures,
         ..PLAIN
     });
 }

@@ -7,7 +7,7 @@ use tollgate::clock::Clock;
 use tollgate::traits::{ReserveLimiter, SettleLimiter};
 use tollgate::{Granted, Quota};
 use tollgate_http::RequestFacts;
-use tollgate_tower::{Count, Ended, Rate, RateLimitLayer, Source};
+use tollgate_tower::{CountedRequests, Ended, Rate, RateLimitLayer, Source};
 
 use crate::clock::RuntimeClock;
 use crate::scripted::{Event, Over};
@@ -23,7 +23,7 @@ pub(crate) enum Settle {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
-    pub(crate) count: Count,
+    pub(crate) count: CountedRequests,
     pub(crate) settle: Settle,
     /// For how long requests may wait, in milliseconds, and how many.
     pub(crate) wait: Option<(u64, u64)>,
@@ -69,8 +69,8 @@ impl Case {
     /// What a request cost that is over.
     fn actual(self, over: &Over, granted: &Granted, elapsed: Duration) -> u64 {
         let counts = match self.count {
-            Count::Failures => over.is_failure() || over.is_unanswered(),
-            Count::Successes => over.is_success(),
+            CountedRequests::Failures => over.is_failure() || over.is_unanswered(),
+            CountedRequests::Successes => over.is_success(),
             _ => true,
         };
         if !counts {
