@@ -56,8 +56,8 @@
 //! [`Server::stats`] counts, and [`Server::on_outage`] reports the beginning and the end. Nothing
 //! is sent twice or replayed.
 //!
-//! `docs/DISTRIBUTED.md` has the bounds, what each fault does to them, and what an operator needs
-//! to know.
+//! [Many machines](guide::distributed) has the bounds, and what each fault does to them.
+//! [Operating](guide::operating) has what an operator needs to know.
 //!
 //! # What the server sees
 //!
@@ -89,6 +89,8 @@
 //! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.
 
 pub mod client;
+#[cfg(doc)]
+pub mod guide;
 mod key;
 mod limit;
 mod limiter;
