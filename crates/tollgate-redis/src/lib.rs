@@ -57,7 +57,10 @@
 //! is sent twice or replayed.
 //!
 //! [Many machines](guide::distributed) has the bounds, and what each fault does to them.
-//! [Operating](guide::operating) has what an operator needs to know.
+//! [Operating](guide::operating) has what an operator needs to know. A file can name limits on the
+//! server too: see [stores] of the crate `tollgate-policy`.
+//!
+//! [stores]: https://docs.rs/tollgate-policy/latest/tollgate_policy/guide/policy/index.html#stores
 //!
 //! # What the server sees
 //!
