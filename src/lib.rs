@@ -68,6 +68,9 @@
 //! verbs that only some limiters support. To write an algorithm, see [`algorithm`]. To keep a
 //! limiter's state in your own memory, or keys in your own map, see [`store`]. The crate
 //! `tollgate-audit` checks in tests that a limiter keeps its bound.
+//!
+//! The [guides](guide) begin with [first steps](guide::first_steps) and [which
+//! limiter](guide::which_limiter) to choose.
 
 // Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
@@ -86,11 +89,16 @@ mod constructors;
 #[cfg(feature = "std")]
 mod counted;
 #[cfg(all(
-    any(doc, doctest),
-    feature = "futures",
-    feature = "keyed",
-    feature = "tokio",
-    feature = "wide"
+    doc,
+    any(
+        not(doctest),
+        all(
+            feature = "futures",
+            feature = "keyed",
+            feature = "tokio",
+            feature = "wide"
+        )
+    )
 ))]
 pub mod guide;
 #[cfg(feature = "keyed")]

@@ -2,37 +2,8 @@
 //!
 //! They are the pages of the repository's folder `docs`, which also has the pictures.
 
-/// Defines where links between the pages lead in this documentation. In the repository, each page
+/// Defines where the pictures are: in this folder, a URL. In the repository, a page with pictures
 /// defines the same labels at its end. Markdown uses the first definition.
-macro_rules! links {
-    () => {
-        concat!(
-            "
-[first-steps]: crate::guide::first_steps
-[which-limiter]: crate::guide::which_limiter
-[keys]: crate::guide::keys
-[compose]: crate::guide::compose
-[waiting]: crate::guide::waiting
-[time-in-tests]: crate::guide::time_in_tests
-[many-cores]: crate::guide::many_cores
-[statistics]: crate::guide::statistics
-[from-governor]: crate::guide::from_governor
-[performance]: crate::guide::performance
-[design]: crate::guide::design
-[own-algorithm]: crate::guide::own_algorithm
-[verification]: crate::guide::verification
-[orderings]: crate::guide::orderings
-[traces]: crate::guide::traces
-[glossary]: crate::guide::glossary
-[own-map]: https://docs.rs/crate/tollgate/",
-            env!("CARGO_PKG_VERSION"),
-            "/source/examples/own_map.rs
-"
-        )
-    };
-}
-
-/// Defines the folder of the pictures, a URL, in the same way.
 macro_rules! pictures {
     ($folder:expr) => {
         pictures!($folder,
@@ -55,7 +26,8 @@ macro_rules! pictures {
 macro_rules! guides {
     ($($name:ident $file:literal)*) => {
         $(
-            #[doc = links!()]
+            // In the same way, where links between the pages lead.
+            #[doc = include_str!("links.md")]
             // docs.rs serves the files of the package. A local build shows those on this machine.
             #[cfg_attr(docsrs, doc = pictures!(concat!(
                 "https://docs.rs/crate/tollgate/", env!("CARGO_PKG_VERSION"), "/source/docs/pictures/"

@@ -1,7 +1,7 @@
 //! `tollgate check`, `tollgate explain` and `tollgate key`, against transcripts in the folder
-//! `policy`, and those of docs/POLICY.md and docs/OPERATING.md. A transcript is a list of commands,
-//! each with what it prints and its exit code. To write the transcripts in the folder anew, run the
-//! tests with `TOLLGATE_RECORD=1`.
+//! `policy`, and those of the guides POLICY.md and OPERATING.md. A transcript is a list of
+//! commands, each with what it prints and its exit code. To write the transcripts in the folder
+//! anew, run the tests with `TOLLGATE_RECORD=1`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,10 +94,15 @@ fn block<'t>(text: &'t str, start: &str) -> (&'t str, &'t str) {
     text.split_once("```\n").expect("an end")
 }
 
+/// Returns a guide of another crate.
+fn guide(page: &str) -> String {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    fs::read_to_string(crates.join(page)).expect("the guide")
+}
+
 #[test]
 fn the_guide_shows_what_the_commands_print() {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/POLICY.md");
-    let guide = fs::read_to_string(guide).expect("the guide");
+    let guide = guide("tollgate-policy/docs/POLICY.md");
     let (_, section) = guide
         .split_once("\n## Check and explain before you ship\n")
         .expect("the section");
@@ -114,8 +119,7 @@ fn the_guide_shows_what_the_commands_print() {
 
 #[test]
 fn the_operators_page_shows_what_the_command_prints() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/OPERATING.md");
-    let page = fs::read_to_string(page).expect("the page");
+    let page = guide("tollgate-redis/docs/OPERATING.md");
     let (transcript, rest) = block(&page, "console");
     let folder = folder("policy-operating");
     fs::create_dir_all(&folder).expect("the folder can be created");

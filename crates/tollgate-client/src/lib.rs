@@ -41,6 +41,10 @@
 //! crate, so that callers write `client.get(url).send()`. Make one layer, and clone the service:
 //! clones share all state.
 //!
+//! For the other side, servers that limit their clients, there is a [guide].
+//!
+//! [guide]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html
+//!
 //! # When a request goes
 //!
 //! Requests are put into *groups*: a group is one origin (scheme, host and port) and one credential

@@ -8,6 +8,11 @@
 //! | read what a server says of its limits | the crate `tollgate-client` |
 //! | find the client's address | [`ClientAddress`], [`AddressPrefix`] |
 //! | supply a request's facts (attributes) | [`RequestFacts`], [`PathForm`] |
+//!
+//! The [guide] of the crate `tollgate-tower`, whose layers use this crate, explains the answers,
+//! the fields, and addresses behind a proxy.
+//!
+//! [guide]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html
 
 mod address;
 mod answers;

@@ -34,7 +34,11 @@
 //! | save the state for the next process | [`Policy::snapshot`], [`PolicyBuilder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
-//! `docs/POLICY.md` has the format, by examples.
+//! [The guide](guide::policy) has the format, by examples. [Another](guide::from_gateways) is for
+//! those who come from the limits of a gateway. For servers of HTTP, see the crate
+//! `tollgate-tower` and [its guide].
+//!
+//! [its guide]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html
 
 mod builder;
 mod check;
@@ -44,6 +48,8 @@ mod decide;
 pub mod explain;
 mod facts;
 pub mod file;
+#[cfg(all(doc, any(not(doctest), feature = "watch")))]
+pub mod guide;
 mod limit;
 mod live;
 mod parse;
@@ -76,11 +82,6 @@ pub use problem::{Position, Problem, Problems, Severity};
 pub use registry::Store;
 pub use rule::Outcome;
 pub use state::{RuleState, StateError};
-
-/// The examples of docs/POLICY.md in Rust.
-#[cfg(all(doctest, feature = "watch"))]
-#[doc = include_str!("../../../docs/POLICY.md")]
-struct Guide;
 
 /// The README's example.
 #[cfg(doctest)]

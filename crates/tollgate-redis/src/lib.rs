@@ -56,8 +56,11 @@
 //! [`RedisServer::stats`] counts, and [`RedisServer::on_outage`] reports the beginning and the end.
 //! Nothing is sent twice or replayed.
 //!
-//! `docs/DISTRIBUTED.md` has the bounds, what each fault does to them, and what an operator needs
-//! to know.
+//! [Many machines](guide::distributed) has the bounds, and what each fault does to them.
+//! [Operating](guide::operating) has what an operator needs to know. A file can name limits on the
+//! server too: see [stores] of the crate `tollgate-policy`.
+//!
+//! [stores]: https://docs.rs/tollgate-policy/latest/tollgate_policy/guide/policy/index.html#stores
 //!
 //! # What the server sees
 //!
@@ -89,6 +92,8 @@
 //! In a cluster it also needs `+cluster|slots +asking`; for a database other than 0, `+select`.
 
 pub mod client;
+#[cfg(doc)]
+pub mod guide;
 mod key;
 mod limit;
 mod limiter;

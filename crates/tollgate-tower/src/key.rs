@@ -99,6 +99,35 @@ where
 /// assert_eq!(of("2001:db8::1"), of("2001:db8::2"));
 /// assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
 /// ```
+///
+/// The key is the network of the address, also for a program that bans a client itself:
+///
+/// ```
+/// # use http::{Request, Response};
+/// # use tower::{Layer, ServiceExt, service_fn};
+/// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+/// #     Ok(Response::default())
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tollgate::{Keyed, Quota};
+/// use tollgate_tower::{AddressPrefix, PeerAddr, RateLimitLayer};
+///
+/// let limits = Arc::new(Keyed::token_bucket(Quota::per_second(5), 100_000)?);
+/// let service = RateLimitLayer::by_address(Arc::clone(&limits)).layer(service_fn(hello));
+///
+/// // Where the program finds an attack.
+/// let network = AddressPrefix::default().network("2001:db8::7".parse()?);
+/// limits.key(&network).ban_for(Duration::from_secs(600))?;
+///
+/// let neighbor = PeerAddr("[2001:db8::9]:443".parse()?);
+/// let request = Request::builder().extension(neighbor).body(())?;
+/// assert_eq!(service.oneshot(request).await?.status(), 429);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ByAddress {
     prefix: AddressPrefix,

@@ -20,7 +20,7 @@
 //! | you want to | use |
 //! |---|---|
 //! | limit each client address | [`RateLimitLayer::by_address`] |
-//! | find the address behind a proxy | [`RateLimitLayer::client_address`] |
+//! | find the address [behind a proxy](guide::http#behind-a-proxy) | [`RateLimitLayer::client_address`] |
 //! | limit each user, API key or tenant | [`RateLimitLayer::by_key`] |
 //! | limit all requests together | [`RateLimitLayer::shared`] |
 //! | limit how many are served at once, and shed load | [`RateLimitLayer::concurrency`], [`concurrency_by_key`](RateLimitLayer::concurrency_by_key) |
@@ -39,12 +39,21 @@
 //! insert a [`PeerAddr`]. With `tonic`, a layer also has `grpc`, which refuses gRPC calls with
 //! `RESOURCE_EXHAUSTED`.
 //!
-//! `docs/HTTP.md` is the guide.
+//! [The guide](guide::http) explains all this, by examples. [Another](guide::from_tower_governor)
+//! is for those who come from `tower_governor`.
 
 mod admission;
 mod answered;
 mod body;
 mod future;
+#[cfg(all(
+    doc,
+    any(
+        not(doctest),
+        all(feature = "axum", feature = "policy", feature = "tonic")
+    )
+))]
+pub mod guide;
 mod inside;
 mod keep;
 mod key;
@@ -77,16 +86,6 @@ pub use tollgate_http::{
     AddressError, AddressPrefix, Ambiguous, Answers, Cause, ClientAddress, Fields, PathForm,
     Refusal, RefusalBody, RequestFacts, Unit,
 };
-
-/// The examples of docs/HTTP.md.
-#[cfg(all(doctest, feature = "policy", feature = "axum", feature = "tonic"))]
-#[doc = include_str!("../../../docs/HTTP.md")]
-struct Guide;
-
-/// The examples of docs/FROM_TOWER_GOVERNOR.md.
-#[cfg(all(doctest, feature = "policy", feature = "axum"))]
-#[doc = include_str!("../../../docs/FROM_TOWER_GOVERNOR.md")]
-struct FromTowerGovernor;
 
 /// The README's example.
 #[cfg(all(doctest, feature = "axum"))]

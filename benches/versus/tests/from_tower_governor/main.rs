@@ -1,5 +1,5 @@
-//! docs/FROM_TOWER_GOVERNOR.md: each call of the page, and each change that it tells of, with the
-//! same requests through both layers.
+//! The guide FROM_TOWER_GOVERNOR.md of tollgate-tower: each call of the page, and each change that
+//! it tells of, with the same requests through both layers.
 //!
 //! tower_governor has no clock for tests. Its periods here are so long that none of them passes
 //! during a test, or what is asserted does not depend on them.

@@ -1,7 +1,7 @@
 //! The calls and programs of the page are those of these tests.
 
 /// The page.
-const PAGE: &str = include_str!("../../../../docs/FROM_TOWER_GOVERNOR.md");
+const PAGE: &str = include_str!("../../../../crates/tollgate-tower/docs/FROM_TOWER_GOVERNOR.md");
 
 /// The tests, where calls are compiled.
 const TESTS: [&str; 7] = [

@@ -62,50 +62,11 @@ static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 ///
 /// # Settings for proxies
 ///
-/// The networks are those of the proxies alone, as this server sees them.
+/// [The guide][proxies] has the settings of nginx, HAProxy, Envoy and others, there and here. It
+/// explains the PROXY protocol, and what goes wrong if too much is trusted: clients choose their
+/// address.
 ///
-/// | in front of this server | its setting | here |
-/// |---|---|---|
-/// | nothing | – | the default |
-/// | nginx | `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;` | `trust`, `x_forwarded_for` |
-/// | nginx | `proxy_set_header X-Real-IP $remote_addr;` | `trust`, `x_real_ip` |
-/// | nginx, TCP only | `proxy_protocol v2;` or `on` | [the PROXY protocol](#the-proxy-protocol) |
-/// | HAProxy | `option forwardfor`, without `if-none` | `trust`, `x_forwarded_for` |
-/// | HAProxy | `option forwarded` | `trust`, `forwarded` |
-/// | HAProxy, TCP mode | `send-proxy-v2` at the server | [the PROXY protocol](#the-proxy-protocol) |
-/// | Envoy | `use_remote_address: true` | `trust`, `x_forwarded_for` |
-/// | AWS application load balancer | mode `append`, the default | `trust` its subnets, `x_forwarded_for` |
-/// | AWS network load balancer | `proxy_protocol_v2.enabled` | [the PROXY protocol](#the-proxy-protocol) |
-/// | Google's external application load balancer | none; it appends the client and itself | `trusted_hops(2)`, `x_forwarded_for` |
-/// | Cloudflare | none | `trust` its published networks, `header` with `cf-connecting-ip` |
-/// | a proxy over a Unix socket | as above | pass `127.0.0.1` as the peer, and trust it |
-///
-/// With several proxies in a row, trust the networks of all of them.
-///
-/// # The PROXY protocol
-///
-/// A proxy that forwards connections sends a header of this protocol before the first byte. The
-/// accept loop reads it if the peer is [trusted](Self::trusts), and the address in it is then the
-/// peer of each request. The example `proxy_protocol` of the crate `tollgate-tower` does so with
-/// the crate `ppp`. If you count with [`trusted_hops`](Self::trusted_hops), use two values of this
-/// type: the sender of this header is not among the proxies that write headers of HTTP.
-///
-/// # What goes wrong
-///
-/// **Trust too much**, and clients choose their address. The first entry of `X-Forwarded-For` is
-/// what the client sent. A client that sends another address with each request is never limited,
-/// and a client that sends a victim's address uses up the victim's limit. This happens if
-///
-/// - a trusted network also has clients, such as `10.0.0.0/8` in a company, or `0.0.0.0/0`;
-/// - the header is one that the proxy passes on and does not write, such as `X-Real-IP` behind a
-///   proxy that only knows `X-Forwarded-For`, or Envoy without `use_remote_address`;
-/// - with [`trusted_hops`](Self::trusted_hops), a client can go around a proxy.
-///
-/// **Trust too little**, and all clients behind a proxy share the proxy's limit. Some get refusals
-/// at once, so this is found soon.
-///
-/// To check, send `curl -H 'X-Forwarded-For: 192.0.2.1'` (and the other headers) from outside. The
-/// address that the server finds must be your own.
+/// [proxies]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html#behind-a-proxy
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use]
 pub struct ClientAddress {

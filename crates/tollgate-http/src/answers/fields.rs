@@ -5,24 +5,9 @@ use std::ops::{BitOr, BitOrAssign};
 
 /// Which fields say what a client has left. Several generations can be combined with `|`.
 ///
-/// | generation | fields | limits |
-/// |---|---|---|
-/// | [`LIST`](Self::LIST) | `RateLimit-Policy: "burst";q=100;w=60`, `RateLimit: "burst";r=50;t=30` | up to 16 |
-/// | [`DICTIONARY`](Self::DICTIONARY) | `RateLimit-Policy: 100;w=60`, `RateLimit: limit=100, remaining=50, reset=30` | the tightest |
-/// | [`TRIPLE`](Self::TRIPLE) | `RateLimit-Limit: 100`, `RateLimit-Policy: 100;w=60`, `RateLimit-Remaining: 50`, `RateLimit-Reset: 30` | the tightest |
-/// | [`X_SECONDS`](Self::X_SECONDS) | `X-RateLimit-Limit: 100`, `X-RateLimit-Remaining: 50`, `X-RateLimit-Reset: 30` | the tightest |
-/// | [`X_EPOCH`](Self::X_EPOCH) | the same, with `X-RateLimit-Reset: 1700000030` | the tightest |
-/// | [`SPRING`](Self::SPRING) | `X-RateLimit-Remaining: 50`, `X-RateLimit-Replenish-Rate: 10`, `X-RateLimit-Burst-Capacity: 100`, `X-RateLimit-Requested-Tokens: 1` | the tightest |
+/// [The guide][fields] shows the fields of each generation, and says what their numbers mean.
 ///
-/// If there are more than 16 limits, or if their names are long, a list leaves out those with the
-/// most permits left.
-///
-/// Some generations give one field different meanings. Then the one that comes first in this table
-/// is written: [`DICTIONARY`](Self::DICTIONARY) is not written beside [`LIST`](Self::LIST).
-///
-/// The tightest limit is one that denies the request, if there is one: the one with the longest
-/// wait. Otherwise it is the one with the fewest permits left. The reset is left out where it is
-/// not known. It is rounded up to a second.
+/// [fields]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html#fields-of-answers
 ///
 /// ```
 /// use tollgate_http::Fields;

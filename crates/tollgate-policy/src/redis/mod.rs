@@ -34,18 +34,10 @@
 //! }
 //! ```
 //!
-//! - If the server does not answer within its budget, the `fallback` of each rule decides. A rule
-//!   must name one.
-//! - Each process counts the denials that lead to a ban. The ban is in the memory of the process
-//!   that decided it, and on the server, where other processes see it.
-//! - Overrides of single keys are refused.
-//! - The keys on the server have hashes of the values of keys, under the `key-secret` of the policy
-//!   or the secret of the program's [`Keys`]. [`RedisStore::stored_keys`] tells what they are
-//!   called.
-//! - Dropping the future of a decision, or the decision, keeps the permits that the server granted.
-//!   A concurrency ends with its lease.
-//!
-//! [`RedisStore::without_server`] checks policies. `docs/POLICY.md` has examples.
+//! [The guide](crate::guide::policy#stores) has examples. It says what decides while the server
+//! does not answer, what becomes of bans, overrides and dropped futures, and what the server sees
+//! of keys. [`RedisStore::stored_keys`] tells what keys are called, and
+//! [`RedisStore::without_server`] checks policies.
 
 mod stored;
 

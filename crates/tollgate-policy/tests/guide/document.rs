@@ -3,8 +3,8 @@
 
 /// Both pages, one after the other: the numbers of lines go on.
 pub(crate) const PAGE: &str = concat!(
-    include_str!("../../../../docs/POLICY.md"),
-    include_str!("../../../../docs/FROM_GATEWAYS.md")
+    include_str!("../../docs/POLICY.md"),
+    include_str!("../../docs/FROM_GATEWAYS.md")
 );
 
 /// A policy, and the lines below it.
@@ -114,15 +114,15 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Reads "`a`, `b` in [plans](POLICY.md#plans)".
+/// Reads "`a`, `b` in [plans], `c` in [Spring](#spring-cloud-gateway)".
 fn rules_of(cell: &'static str) -> Vec<(String, Option<&'static str>)> {
     let names = cell.split(", ").filter(|name| name.starts_with('`'));
     names
         .map(|name| {
-            let (name, elsewhere) = name.split_once(" in [").unwrap_or((name, ""));
-            let link = elsewhere.split_once("](").map(|(_, link)| link);
-            let anchor = link.and_then(|link| Some(link.split_once('#')?.1));
-            let heading = anchor.and_then(|anchor| heading_of(anchor.trim_end_matches(')')));
+            let (name, link) = name.split_once(" in [").unwrap_or((name, ""));
+            // A link without an anchor has the name of the section.
+            let anchor = link.split_once("](#").map_or(link, |(_, anchor)| anchor);
+            let heading = heading_of(anchor.trim_end_matches([')', ']']));
             (name.trim_matches('`').to_owned(), heading)
         })
         .collect()

@@ -211,7 +211,7 @@ fn an_invalid_url_is_an_error_without_the_password() {
 
 #[test]
 fn the_documented_commands_show_when_a_bucket_is_full_and_delete_it() {
-    let document = include_str!("../../../../docs/OPERATING.md");
+    let document = include_str!("../../docs/OPERATING.md");
     let (_, command) = document.split_once("redis-cli EVAL \"").expect("EVAL");
     let (script, _) = command.split_once("\" 1 \"$key\"\n").expect("a script");
     assert!(document.contains("`redis-cli DEL \"$key\"`"));

@@ -74,7 +74,8 @@ impl<A> RateLimitLayer<A> {
     }
 
     /// Sets which fields of answers say what a client has left. None, unless this says otherwise.
-    /// `Retry-After` is written in any case.
+    /// `Retry-After` is written in any case. The guide
+    /// [shows the fields](crate::guide::http#fields-of-answers).
     ///
     /// ```
     /// # use http::{Request, Response};

@@ -39,7 +39,7 @@
 /// # Ok(())
 /// # }
 /// ```
-struct Missing;
+struct MissingKey;
 
 /// A concurrency gives each place back, however the request ended.
 ///

@@ -11,7 +11,8 @@ use crate::answered::Ended;
 use crate::rate::{Rate, Source};
 
 impl<A> RateLimitLayer<A> {
-    /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy.
+    /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy. The
+    /// guide has [settings for proxies](crate::guide::http#behind-a-proxy).
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -25,7 +26,7 @@ impl<A> RateLimitLayer<A> {
     /// use tollgate_tower::{ClientAddress, PeerAddr, RateLimitLayer};
     ///
     /// let limits = Keyed::token_bucket(Quota::per_hour(60).burst(1), 100_000)?;
-    /// let addresses = ClientAddress::peer().trust("10.0.0.0/8")?.x_forwarded_for();
+    /// let addresses = ClientAddress::peer().trust("10.0.0.0/28")?.x_forwarded_for();
     /// let service = RateLimitLayer::by_address(limits)
     ///     .client_address(addresses)
     ///     .layer(service_fn(hello));

@@ -43,7 +43,7 @@ fn tests(folder: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn each_fault_has_a_row_and_each_row_a_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let document = fs::read_to_string(root.join("../../docs/DISTRIBUTED.md")).expect("text");
+    let document = fs::read_to_string(root.join("docs/DISTRIBUTED.md")).expect("text");
     let (mut all, mut faults) = (BTreeSet::new(), BTreeSet::new());
     tests(&root.join("tests"), &mut all);
     tests(&root.join("tests/servers/faults"), &mut faults);
