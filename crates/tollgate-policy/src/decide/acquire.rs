@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Members, Visitor};
 use tollgate::{Denied, Tick};
 
-use super::asks::{Ask, Asks, waits};
+use super::asks::{Ask, Asks};
 use super::decision::Decision;
 use super::many::{Many, Refused, take_all};
 use super::state::State;
@@ -65,14 +65,6 @@ pub(crate) fn acquire<R: Deref<Target = Policy<C>>, C: PolicyClock>(
         [ask] if asks.is_rate(ask) => acquire_one(asks),
         _ => acquire_all(asks),
     }
-}
-
-/// Returns whether a denial counts towards a ban.
-pub(crate) const fn counts(denied: Denied) -> bool {
-    matches!(
-        denied,
-        Denied::Later { .. } | Denied::Never { .. } | Denied::Busy { .. }
-    )
 }
 
 /// Asks a single rate. A composition of one limit would answer the same, but take longer.
@@ -137,22 +129,6 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
 }
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
-    /// Counts a denial towards bans, and returns what becomes of the request.
-    fn denied(self, member: usize, denied: Denied, now: Tick) -> State<R, C> {
-        let strike = match waits(self.patience, &denied) {
-            true => None,
-            false => self.strike(now),
-        };
-        match strike {
-            // The ban is the longer wait.
-            Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
-                let denied = Denied::banned(denied.requested(), Some(ban));
-                State::Denied(self, member, denied)
-            }
-            _ => State::Denied(self, member, denied),
-        }
-    }
-
     fn has_clock(&self) -> bool {
         let mut asks = self.list.iter().enumerate();
         asks.any(|(index, ask)| {
@@ -201,31 +177,5 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
         for ask in &mut self.list {
             ask.takes = !denying.contains(&of(ask));
         }
-    }
-
-    /// Counts a denial for each rule that denied it, and bans the key if there were too many.
-    /// Returns the longest ban, and a limit of its rule.
-    fn strike(&self, now: Tick) -> Option<(usize, Duration)> {
-        let mut longest = None;
-        let mut last = None;
-        for (index, ask) in self.list.iter().enumerate() {
-            let rule = self.policy.rules.get(ask.rule);
-            let Some(rule) = rule.filter(|rule| rule.bans_denials()) else {
-                continue;
-            };
-            if ask.trial || last == Some((ask.rule, ask.hash)) {
-                continue;
-            }
-            if !self.look(index, now).is_some_and(counts) {
-                continue;
-            }
-            last = Some((ask.rule, ask.hash));
-            let ban = rule.strike(ask.hash).map(|ban| (index, ban));
-            if let Some(ban) = ban.filter(|(_, ban)| longest.is_none_or(|(_, other)| other < *ban))
-            {
-                longest = Some(ban);
-            }
-        }
-        longest
     }
 }

@@ -4,13 +4,12 @@ use std::mem;
 use std::ops::Deref;
 use std::time::Duration;
 
-use tollgate::Denied;
 use tollgate::error::ComposeError;
 
-use super::acquire::{acquire, acquire_all, counts, refused};
-use super::asks::{Asks, waits};
+use super::acquire::{acquire, acquire_all, refused};
+use super::asks::Asks;
 use super::decision::Decision;
-use super::remotes::{DeniedElsewhere, RemoteMember, Remotes};
+use super::remotes::{RemoteMember, Remotes};
 use super::state::State;
 use crate::choose::Why;
 use crate::facts::Facts;
@@ -51,31 +50,13 @@ async fn decide_collected<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     if !remotes.take().await {
         // First what needs no call, since the caller may drop the future from here on.
         held.undo();
-        let is_strike = |by: &DeniedElsewhere| {
-            by.fallback.is_none() && counts(by.denied) && !waits(patience, &by.denied)
-        };
-        let ban = remotes.denied.filter(is_strike).and_then(|by| {
-            let rule = held.policy()?.rules.get(by.ask.rule)?;
-            let rule = Some(rule).filter(|rule| rule.bans_denials())?;
-            Some((by.ask, rule.strike(by.ask.hash)?))
-        });
+        let ban = held
+            .policy()
+            .and_then(|policy| remotes.strike(policy, patience));
         // If the store does not answer, the permits stay taken there.
         let _ = remotes.undo().await;
-        if let Some((ask, long)) = ban {
-            let mut members = remotes.members.iter();
-            if let Some(member) = members.find(|member| member.ask.is_same(&ask)) {
-                let store = &member.remote.store;
-                let told = store.ban_for(remotes.ask(member), long).await;
-                // A store that does not say the wait may not have banned the key, but this process
-                // has.
-                if let Some(by) = &mut remotes.denied {
-                    let before = by.denied.retry_after();
-                    let own = || before.is_some_and(|wait| wait < long).then_some(long);
-                    if let Some(wait) = told.or_else(own) {
-                        by.denied = Denied::banned(by.denied.requested(), Some(wait));
-                    }
-                }
-            }
+        if let Some(long) = ban {
+            remotes.ban_denied(long).await;
         }
     }
     held.keep(Some(Box::new(remotes)))

@@ -6,7 +6,6 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::Denied;
 use tollgate::compose::{Held, Members, Visitor};
 
 use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, PolicyClock, RuleLimit};
@@ -141,13 +140,5 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Members<C> for Asks<R, C> {
 impl<R, C> fmt::Debug for Asks<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.list).finish()
-    }
-}
-
-/// Returns whether a caller with this patience waits for the end of a denial.
-pub(crate) fn waits(patience: Option<Duration>, denied: &Denied) -> bool {
-    match denied {
-        Denied::Later { retry_after, .. } => patience.is_some_and(|it| *retry_after <= it),
-        _ => false,
     }
 }

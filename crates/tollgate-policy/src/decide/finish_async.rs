@@ -114,12 +114,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 return Ok(here);
             };
             for (rule, hash, long) in banned {
-                let mut members = remotes.members.iter();
                 let is_of = |ask: &Ask| (ask.rule, ask.hash) == (rule, hash);
-                if let Some(member) = members.find(|member| is_of(&member.ask)) {
-                    let store = &member.remote.store;
-                    store.ban_for(remotes.ask(member), long).await;
-                }
+                remotes.ban(is_of, long).await;
             }
             Ok(here.plus(remotes.settle(costs).await?))
         }

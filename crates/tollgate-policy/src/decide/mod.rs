@@ -10,6 +10,7 @@ mod finish_async;
 mod many;
 mod remotes;
 mod state;
+mod strike;
 mod visits;
 
 use std::slice;
