@@ -165,9 +165,7 @@ impl<C> RedisStore<C> {
 }
 
 fn wrong(field: &str, message: String) -> StoredKeyError {
-    let mut problems = Problems::new();
-    problems.push(Problem::error(field, "", message));
-    StoredKeyError::Policy(problems)
+    StoredKeyError::Policy(Problem::error(field, "", message).into())
 }
 
 /// Returns the user whose values these are.
