@@ -129,26 +129,17 @@ impl Client for NoServer {
 }
 
 /// A limit of a rule: one limiter for each plan.
-struct Plans<C>(Vec<Plan<C>>);
+struct Plans<C>(Vec<Arc<Plan<C>>>);
 
 struct Plan<C> {
-    limiter: Arc<RedisLimiter<C>>,
+    limiter: RedisLimiter<C>,
     /// How many requests may be inside at once, if it counts these and not costs.
     concurrency: Option<u64>,
 }
 
-impl<C> Clone for Plan<C> {
-    fn clone(&self) -> Self {
-        Self {
-            limiter: Arc::clone(&self.limiter),
-            concurrency: self.concurrency,
-        }
-    }
-}
-
 /// Grants, with what gives them back.
 struct Grants<C> {
-    limits: Vec<(Plan<C>, Vec<u8>)>,
+    limits: Vec<(Arc<Plan<C>>, Vec<u8>)>,
     grants: Vec<Grant>,
 }
 
@@ -208,7 +199,7 @@ impl<C: Client + 'static> RedisStore<C> {
             _ => refused(error.to_string()),
         })?;
         Ok(Plan {
-            limiter: Arc::new(limiter),
+            limiter,
             concurrency,
         })
     }
@@ -219,7 +210,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         let (mut plans, mut refusals) = (Vec::new(), Vec::new());
         for (position, text) in spec.limits.iter().enumerate() {
             match self.plan(spec, position, text) {
-                Ok(plan) => plans.push(plan),
+                Ok(plan) => plans.push(Arc::new(plan)),
                 // The plans have one fallback.
                 Err(refusal) if refusals.contains(&refusal) => {}
                 Err(refusal) => refusals.push(refusal),
@@ -257,7 +248,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
                     fallback: None,
                 })?;
                 costs.push(plan.concurrency.map_or(ask.cost, |_| 1));
-                limits.push((plan.clone(), user(ask.key.bytes())));
+                limits.push((Arc::clone(plan), user(ask.key.bytes())));
             }
             let taken = match all(&limits) {
                 Some(all) => all.try_acquire_each(&costs).await,
@@ -336,17 +327,17 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
 
 /// Returns the limits, to be decided together. A rule is asked once for each key of a request, so
 /// no limit occurs twice. `None` if there are none.
-fn all<C: Client>(limits: &[(Plan<C>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
+fn all<C: Client>(limits: &[(Arc<Plan<C>>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
     let keys = limits.iter().map(|(plan, user)| plan.limiter.key(user));
     let keys: Vec<RedisKey<'_, C>> = keys.collect();
     RedisAll::new(keys).ok()
 }
 
-fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Plan<C>> {
+fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Arc<Plan<C>>> {
     plan_of(ask.limit, ask.plan)
 }
 
-fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Plan<C>> {
+fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Arc<Plan<C>>> {
     limit.downcast_ref::<Plans<C>>()?.0.get(plan)
 }
 
