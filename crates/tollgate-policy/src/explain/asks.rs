@@ -2,12 +2,12 @@
 
 use tollgate::AnyAlgorithm;
 
-use super::display::{Shown, ShownValues};
 use super::{Asks, Cost, KeyPart, Plan, key};
 use crate::choose::{Asked, Why};
-use crate::facts::{FactName, Facts};
-use crate::file::{Override, Plans, Rule};
-use crate::rule::failure;
+use crate::facts::Facts;
+use crate::file::{BanOf, Override, Plans, Rule};
+use crate::rule::{RuleFact, failure};
+use crate::when::{Shown, ShownValues};
 
 /// What a rule that applies does.
 pub(super) enum Outcome {
@@ -56,8 +56,10 @@ pub(super) fn of(
         if !asks_requests(&limits.texts) {
             cost.permits = asked.cost;
         }
-        let attempts = failure::attempts(rule.ban.as_ref().filter(|_| !rule.shadow));
-        if let Some(Ok(window)) = attempts {
+        let ban = rule.ban.as_ref().filter(|_| !rule.shadow);
+        let ban = ban.filter(|ban| ban.of == BanOf::Failures);
+        let window = ban.map(|ban| failure::window(ban.after.value, failure::within(ban)));
+        if let Some(Ok(window)) = window {
             limits.texts.insert(0, window.to_string());
         }
     }
@@ -115,7 +117,7 @@ fn limits(
         None => return Limits::default(),
     };
     let said = plan_said(rule, plans, facts);
-    let named = key::values(rule, &FactName::new(&plans.by), facts).single();
+    let named = RuleFact::of(rule, &plans.by).values(facts).single();
     let why = match named.is_some_and(|value| value.as_text() == name.as_str()) {
         true => said,
         false => format!("{said}, so the default"),
@@ -140,7 +142,7 @@ fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
 /// Returns what a request says of its plan.
 fn plan_said(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> String {
     let by = plans.by.as_str();
-    let named = key::values(rule, &FactName::new(by), facts);
+    let named = RuleFact::of(rule, by).values(facts);
     let said = ShownValues(&named).to_string();
     let Some(value) = named.single() else {
         return format!("{by} is {said}");
@@ -174,7 +176,7 @@ fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
         let is_one = asks_requests(limits);
         return of(if is_one { 1 } else { default }, None);
     };
-    let values = key::values(rule, fact, facts);
+    let values = RuleFact::of(rule, fact.as_str()).values(facts);
     let (largest, is_known) = values.largest();
     let said = format!("{} is {}", fact.value, ShownValues(&values));
     let max = rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value);

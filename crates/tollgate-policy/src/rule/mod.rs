@@ -17,7 +17,7 @@ use tollgate::{AnyAlgorithm, Quota};
 use crate::facts::Facts;
 use crate::file::{Count, Rule};
 use crate::limit::{KeyHash, Overrides, Remote, RuleLimit, Spec, Table};
-pub(crate) use fact::{can_be_key, part};
+pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
 pub use outcome::Outcome;

@@ -184,9 +184,9 @@ fn text(spec: &Spec) -> Option<String> {
 }
 
 /// Stands for the position of a limit in the section of a rule's bans.
-const BANS: u32 = u32::MAX;
+pub(crate) const BANS: u32 = u32::MAX;
 /// The same for the denials that count towards a ban.
-const STRIKES: u32 = u32::MAX - 1;
+pub(crate) const STRIKES: u32 = u32::MAX - 1;
 
 /// Writes the section of a limit, of strikes or of bans.
 fn put_section(
@@ -292,23 +292,9 @@ impl Saved {
         })
     }
 
-    /// Restores the bans of a rule, if its keys mean the same as before.
-    pub(crate) fn restore_bans<C: PolicyClock>(&self, rule: &Rule, bans: &mut Table<C>) {
-        self.restore_table(rule, BANS, &[], bans);
-    }
-
-    /// Restores the denials that count towards a ban, if its keys mean the same as before, and if
-    /// as many denials in the same period ban a key.
-    pub(crate) fn restore_strikes<C: PolicyClock>(
-        &self,
-        rule: &Rule,
-        text: String,
-        strikes: &mut Table<C>,
-    ) {
-        self.restore_table(rule, STRIKES, &[text], strikes);
-    }
-
-    fn restore_table<C: PolicyClock>(
+    /// Restores a table of bans or strikes, if the rule's keys mean the same as before, and if as
+    /// many denials in the same period ban a key: `texts` say that.
+    pub(crate) fn restore_table<C: PolicyClock>(
         &self,
         rule: &Rule,
         limit: u32,

@@ -16,7 +16,7 @@ mod reading;
 pub use condition::{Condition, Test, When};
 pub use error::{PatternError, PatternErrorKind};
 pub use failure::Failure;
-pub(crate) use failure::{write_value, write_values};
+pub(crate) use failure::{Shown, ShownValues};
 pub use glob::Glob;
 pub(crate) use input::{clean_path, lower_host, with_text};
 pub use matcher::Matcher;
