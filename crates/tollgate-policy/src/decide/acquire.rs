@@ -4,17 +4,17 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Members, Visitor};
+use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Member, Members};
 use tollgate::{Denied, Tick};
 
 use super::asks::{Ask, Asks};
 use super::decision::Decision;
 use super::many::{Many, Refused, take_all};
 use super::state::State;
-use super::visits::{Look, Take};
-use crate::choose::Why;
+use super::visits::{Take, With};
+use crate::choose::{NoLimit, Why};
 use crate::facts::Facts;
-use crate::limit::{Gate, KeyHash, PolicyClock, RuleLimit};
+use crate::limit::{KeyHash, PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::What;
 
@@ -37,7 +37,7 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
             true if asks.would_deny.contains(&ask.rule) => {}
             true => asks.would_deny.push(ask.rule),
             false => {
-                let why = Why::Remote(ask.rule);
+                let why = Why::Rule(ask.rule, NoLimit::Remote);
                 return refused(asks.policy, why).into();
             }
         }
@@ -148,11 +148,13 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
         let rule = self.policy.rules.get(ask.rule)?;
-        let look = Look { n: ask.cost, now };
         let ban = rule.ban.as_ref().filter(|_| !ask.trial);
-        let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
+        let banned = ban.and_then(|ban| ban.bans.key(&KeyHash(ask.hash)).check(1, now).err());
         match (banned, rule.limit(ask.what)) {
-            (None, Some(limit)) => limit.visit(self.key(&ask), ask.plan, false, look)?,
+            (None, Some(limit)) => {
+                let look = With(|limit: &dyn Member<C>| limit.check(ask.cost, now).err());
+                limit.visit(self.key(&ask), ask.plan, false, look)?
+            }
             _ => banned,
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tollgate::compose::{Held, Members, Visitor};
 
-use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, PolicyClock, RuleLimit};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::{Bytes, What};
 
@@ -102,13 +102,15 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Members<C> for Asks<R, C> {
     #[inline]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         let ask = self.list.get(index)?;
+        let clock = &self.policy.clock;
         if ask.what == What::Clock {
-            return Some(visitor.visit(&OnlyClock(&self.policy.clock), None));
+            let banned = None;
+            return Some(visitor.visit(&Gate { clock, banned }, None));
         }
         let rule = self.policy.rules.get(ask.rule)?;
         if ask.what == What::Ban {
-            let key = rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash));
-            return Some(visitor.visit(&Gate(key), None));
+            let banned = Some(rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash)));
+            return Some(visitor.visit(&Gate { clock, banned }, None));
         }
         if !ask.takes {
             return Some(visitor.visit(&EXEMPT, None));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tollgate::clock::SystemClock;
-use tollgate::compose::Members;
+use tollgate::compose::{Member, Members};
 use tollgate::error::ComposeError;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::{Denied, Tick};
@@ -15,8 +15,8 @@ use super::asked::Asked;
 use super::asks::{Ask, Asks};
 use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
 use super::state::State;
-use super::visits::Available;
-use crate::choose::Why;
+use super::visits::With;
+use crate::choose::{NoLimit, Why};
 use crate::facts::Facts;
 use crate::file::Count;
 use crate::limit::{FallbackKind, PolicyClock};
@@ -145,18 +145,15 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         }
         Some(match &self.state {
             State::Free(..) | State::One(..) | State::Granted(_) | State::Many(_) => return None,
-            State::Refused(policy, Why::Remote(rule)) => Reason::Asynchronous {
-                rule: policy.rule_name(*rule),
-            },
-            State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
-                rule: policy.rule_name(*rule),
-            },
-            State::Refused(policy, Why::Ambiguous(rule) | Why::Unread(rule)) => Reason::Ambiguous {
-                rule: policy.rule_name(*rule),
-            },
-            State::Refused(policy, Why::NoPlan(rule)) => Reason::NoPlan {
-                rule: policy.rule_name(*rule),
-            },
+            State::Refused(policy, Why::Rule(rule, why)) => {
+                let rule = policy.rule_name(*rule);
+                match why {
+                    NoLimit::Missing => Reason::MissingKey { rule },
+                    NoLimit::Ambiguous | NoLimit::Unread => Reason::Ambiguous { rule },
+                    NoLimit::NoPlan => Reason::NoPlan { rule },
+                    NoLimit::Remote => Reason::Asynchronous { rule },
+                }
+            }
             State::Refused(policy, Why::Entry(entry) | Why::Allowed(entry)) => Reason::Listed {
                 entry: policy.chooser.deny.name(*entry),
             },
@@ -212,29 +209,12 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             // That is another answer than the rule's to those that send too much.
             (Some(by), _) if by.is_unavailable() => return None,
             (Some(by), _) => by.ask.rule,
-            (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
+            (None, State::Refused(_, Why::Entry(entry))) => {
                 return policy.chooser.deny.status(*entry);
             }
-            (
-                None,
-                State::Refused(
-                    _,
-                    Why::Missing(rule)
-                    | Why::Ambiguous(rule)
-                    | Why::Unread(rule)
-                    | Why::NoPlan(rule)
-                    | Why::Remote(rule),
-                ),
-            ) => *rule,
+            (None, State::Refused(_, Why::Rule(rule, _))) => *rule,
             (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
-            (
-                None,
-                State::Free(..)
-                | State::One(..)
-                | State::Granted(_)
-                | State::Many(_)
-                | State::Invalid(_),
-            ) => return None,
+            _ => return None,
         };
         policy.rule_status(rule)
     }
@@ -547,7 +527,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     fn available(&self, index: usize, now: Tick) -> u64 {
         let available = |ask: &Ask| {
             let limit = self.limit(ask)?;
-            limit.visit(self.key(ask), ask.plan, false, Available(now))
+            let available = With(|limit: &dyn Member<C>| limit.available_at(now));
+            limit.visit(self.key(ask), ask.plan, false, available)
         };
         self.list.get(index).and_then(available).unwrap_or(0)
     }

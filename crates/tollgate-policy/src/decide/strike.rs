@@ -10,6 +10,7 @@ use super::remotes::{DeniedElsewhere, Remotes};
 use super::state::State;
 use crate::limit::PolicyClock;
 use crate::policy::Policy;
+use crate::rule::CompiledRule;
 
 /// Returns whether a caller with this patience waits for the end of a denial. Such a denial does not
 /// count.
@@ -35,15 +36,10 @@ fn banned(denied: &Denied, long: Duration) -> Option<Denied> {
 }
 
 impl<C: PolicyClock> Policy<C> {
-    /// Returns whether denials of this limit count towards a ban.
-    fn bans(&self, ask: &Ask) -> bool {
-        let rule = self.rules.get(ask.rule);
-        !ask.trial && rule.is_some_and(|rule| rule.bans_denials())
-    }
-
-    /// Counts a denial of a key. Returns for how long the key is banned, if there were too many.
-    fn strike(&self, ask: &Ask) -> Option<Duration> {
-        self.rules.get(ask.rule)?.strike(ask.hash)
+    /// Returns the rule of a limit, if its denials count towards a ban.
+    fn that_bans(&self, ask: &Ask) -> Option<&CompiledRule<C>> {
+        let rule = self.rules.get(ask.rule)?;
+        (rule.bans_denials() && !ask.trial).then_some(rule)
     }
 }
 
@@ -64,16 +60,15 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     /// of its rule.
     fn longest_ban(&self, now: Tick) -> Option<(usize, Duration)> {
         let asks = self.list.iter().enumerate();
-        let denying = asks.filter(|(index, ask)| {
-            self.policy.bans(ask) && self.look(*index, now).is_some_and(counts)
-        });
+        let bans = asks.filter_map(|(index, ask)| Some((index, ask, self.policy.that_bans(ask)?)));
+        let denying = bans.filter(|(index, ..)| self.look(*index, now).is_some_and(counts));
         let mut last = None;
         // Once for each key, however many limits of the rule deny.
-        let struck = denying.filter(|(_, ask)| {
+        let struck = denying.filter(|(_, ask, _)| {
             let key = Some((ask.rule, ask.hash));
             std::mem::replace(&mut last, key) != key
         });
-        let bans = struck.filter_map(|(index, ask)| Some((index, self.policy.strike(ask)?)));
+        let bans = struck.filter_map(|(index, ask, rule)| Some((index, rule.strike(ask.hash)?)));
         // If several are equally long, the first.
         bans.reduce(|longest, other| match longest.1 < other.1 {
             true => other,
@@ -91,7 +86,8 @@ impl Remotes {
     ) -> Option<Duration> {
         let by = self.denied.filter(|by| by.fallback.is_none())?;
         let is_strike = counts(by.denied) && !waits(patience, &by.denied);
-        (is_strike && policy.bans(&by.ask)).then(|| policy.strike(&by.ask))?
+        let rule = policy.that_bans(&by.ask).filter(|_| is_strike)?;
+        rule.strike(by.ask.hash)
     }
 
     /// Bans the key that a store denied there too, and puts the ban in place of the denial.

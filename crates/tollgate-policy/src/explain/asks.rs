@@ -3,7 +3,7 @@
 use tollgate::AnyAlgorithm;
 
 use super::{Asks, Cost, KeyPart, Plan, key};
-use crate::choose::{Asked, Why};
+use crate::choose::{Asked, NoLimit};
 use crate::facts::Facts;
 use crate::file::{BanOf, Override, Plans, Rule};
 use crate::rule::{RuleFact, failure};
@@ -12,7 +12,7 @@ use crate::when::{Shown, ShownValues};
 /// What a rule that applies does.
 pub(super) enum Outcome {
     /// The rule denies the request whatever is left.
-    Denies(Why),
+    Denies(NoLimit),
     Asks(Asked),
 }
 
@@ -76,16 +76,16 @@ pub(super) fn of(
 }
 
 /// Returns why a rule denies a request whatever is left.
-fn denies(rule: &Rule, why: Why, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
+fn denies(rule: &Rule, why: NoLimit, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
     let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
     let missing = key.iter().find(|part| part.value.is_none());
     match (why, ambiguous, missing, &rule.plan) {
-        (Why::Unread(_), ..) => UNREAD.into(),
-        (Why::Ambiguous(_), Some(part), ..) => format!("{part}, so it is ambiguous"),
-        (Why::Missing(_), _, Some(part), _) => {
+        (NoLimit::Unread, ..) => UNREAD.into(),
+        (NoLimit::Ambiguous, Some(part), ..) => format!("{part}, so it is ambiguous"),
+        (NoLimit::Missing, _, Some(part), _) => {
             format!("{} is missing, and missing = \"deny\"", part.name)
         }
-        (Why::NoPlan(_), .., Some(plans)) => {
+        (NoLimit::NoPlan, .., Some(plans)) => {
             format!("{}, and there is no default", plan_said(rule, plans, facts))
         }
         _ => cost(rule, &[], facts).why.unwrap_or_default(),
