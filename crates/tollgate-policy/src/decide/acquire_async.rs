@@ -75,6 +75,7 @@ impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
                 ask,
                 remote,
                 answer: None,
+                fallback: None,
             })
         });
         members.collect()

@@ -6,6 +6,7 @@ mod asked;
 mod asks;
 mod collect;
 mod decision;
+mod finish;
 mod finish_async;
 mod many;
 mod remotes;

@@ -15,13 +15,9 @@ pub(crate) struct RemoteMember {
     pub(crate) ask: Ask,
     pub(crate) remote: Remote,
     /// `None` if it was not asked.
-    pub(crate) answer: Option<RemoteAnswer>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum RemoteAnswer {
-    Granted(GrantInfo, Option<FallbackKind>),
-    Denied(Denied, Option<FallbackKind>),
+    pub(crate) answer: Option<Result<GrantInfo, Denied>>,
+    /// What answered in the place of its store.
+    pub(crate) fallback: Option<FallbackKind>,
 }
 
 /// A limit of a store that denies the request.
@@ -100,10 +96,10 @@ impl Remotes {
             start = call.end;
             match taken {
                 Ok(grants) => {
-                    for (member, index) in self.members_of(&call).zip(0..) {
-                        let fallback = grants.fallback(index);
-                        let info = grants.info(index);
-                        member.answer = info.map(|info| RemoteAnswer::Granted(info, fallback));
+                    let members = self.members.iter_mut().skip(call.start);
+                    for (member, index) in members.take(call.len()).zip(0..) {
+                        member.answer = grants.info(index).map(Ok);
+                        member.fallback = grants.fallback(index);
                     }
                     self.taken.push((call, grants));
                 }
@@ -112,7 +108,7 @@ impl Remotes {
                     let index = if index < call.end { index } else { call.start };
                     if let Some(member) = self.members.get_mut(index) {
                         let (denied, fallback) = (refused.denied, refused.fallback);
-                        member.answer = Some(RemoteAnswer::Denied(denied, fallback));
+                        (member.answer, member.fallback) = (Some(Err(denied)), fallback);
                         let denied = DeniedElsewhere {
                             ask: member.ask,
                             denied,
@@ -130,11 +126,6 @@ impl Remotes {
             }
         }
         self.denied.is_none()
-    }
-
-    fn members_of(&mut self, call: &Range<usize>) -> impl Iterator<Item = &mut RemoteMember> {
-        let members = self.members.iter_mut();
-        members.skip(call.start).take(call.len())
     }
 
     pub(crate) fn ask<'a>(&'a self, member: &'a RemoteMember) -> RemoteAsk<'a> {

@@ -23,6 +23,8 @@ pub use remote::{
     RemoteRefusal, RemoteStore,
 };
 pub use spec::LimitSpec;
+#[cfg(feature = "redis")]
+pub(crate) use spec::ALGORITHMS;
 pub(crate) use spec::{Spec, config_message};
 
 /// What a policy needs of its clock.

@@ -63,8 +63,8 @@ use tollgate_redis::{
 
 use crate::file;
 use crate::limit::{
-    FallbackKind, LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants,
-    RemoteLimit, RemoteRefusal, RemoteStore,
+    ALGORITHMS, FallbackKind, LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture,
+    RemoteGrants, RemoteLimit, RemoteRefusal, RemoteStore,
 };
 use crate::parse::known_names;
 
@@ -73,18 +73,6 @@ use stored::{algorithm, name, user};
 
 /// The algorithm that counts requests, not costs.
 const CONCURRENCY: &str = "concurrency";
-
-/// The names that the text of a limit can begin with.
-const ALGORITHMS: [&str; 8] = [
-    "token-bucket",
-    "gcra",
-    "leaky-meter",
-    "leaky-queue",
-    "fixed-window",
-    "sliding-window",
-    "sliding-log",
-    CONCURRENCY,
-];
 
 /// A store whose limits are on Redis or Valkey.
 ///
@@ -242,7 +230,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
             let mut limits = Vec::with_capacity(asked.len());
             let mut costs = Vec::with_capacity(asked.len());
             for (index, ask) in asked.iter().enumerate() {
-                let plan = plan::<C>(ask).ok_or(RemoteDenied {
+                let plan = plan_of::<C>(ask.limit, ask.plan).ok_or(RemoteDenied {
                     index,
                     denied: Denied::no_such_plan(ask.cost),
                     fallback: None,
@@ -271,7 +259,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         long: Duration,
     ) -> RemoteFuture<'a, Option<Duration>> {
         Box::pin(async move {
-            let plan = plan::<C>(&ask)?;
+            let plan = plan_of::<C>(ask.limit, ask.plan)?;
             let key = plan.limiter.key(user(ask.key.bytes()));
             // A server that does not answer can't ban.
             key.ban_for(long).await.ok()?;
@@ -333,10 +321,6 @@ fn all<C: Client>(limits: &[(Arc<Plan<C>>, Vec<u8>)]) -> Option<RedisAll<'_, C>>
     RedisAll::new(keys).ok()
 }
 
-fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Arc<Plan<C>>> {
-    plan_of(ask.limit, ask.plan)
-}
-
 fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Arc<Plan<C>>> {
     limit.downcast_ref::<Plans<C>>()?.0.get(plan)
 }
@@ -345,7 +329,8 @@ fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Arc
 fn message(error: &ParseLimitError) -> String {
     match error {
         ParseLimitError::UnknownAlgorithm { name } => {
-            let known = known_names(name, ALGORITHMS.into_iter());
+            let known = ALGORITHMS.into_iter().chain(["sliding-log", CONCURRENCY]);
+            let known = known_names(name, known);
             format!("must begin with an algorithm of the server or a rate{known}")
         }
         _ => error.to_string(),
