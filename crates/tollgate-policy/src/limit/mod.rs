@@ -22,9 +22,9 @@ pub use remote::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
     RemoteRefusal, RemoteStore,
 };
-pub use spec::LimitSpec;
 #[cfg(feature = "redis")]
 pub(crate) use spec::ALGORITHMS;
+pub use spec::LimitSpec;
 pub(crate) use spec::{Spec, config_message};
 
 /// What a policy needs of its clock.

@@ -200,13 +200,6 @@ pub(crate) struct Ban<C> {
     pub(crate) bans: Arc<Table<C>>,
 }
 
-impl<C> Ban<C> {
-    /// Returns how many denials or failures ban a key, as saved states write it.
-    pub(crate) fn strikes_text(&self) -> String {
-        strikes_text(self.attempts.is_some(), self.after, self.within)
-    }
-}
-
 /// The limit of the requests that may fail.
 pub(crate) struct Attempts<C> {
     pub(crate) limit: RuleLimit<C>,
