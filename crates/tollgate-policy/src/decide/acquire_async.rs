@@ -4,8 +4,6 @@ use std::mem;
 use std::ops::Deref;
 use std::time::Duration;
 
-use tollgate::error::ComposeError;
-
 use super::acquire::{acquire, acquire_all, refused};
 use super::asks::Asks;
 use super::decision::Decision;
@@ -43,23 +41,30 @@ async fn decide_collected<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     }
     let patience = asks.patience;
     let mut remotes = Remotes::new(members, asks.keys.clone());
-    let mut held = Held(Some(acquire_all(asks)));
-    if !held.is_allowed() {
-        return held.keep(None);
+    let mut state = acquire_all(asks);
+    if !state.is_allowed() {
+        return state.into();
     }
-    if !remotes.take().await {
-        // First what needs no call, since the caller may drop the future from here on.
-        held.undo();
-        let ban = held
-            .policy()
-            .and_then(|policy| remotes.strike(policy, patience));
-        // If the store does not answer, the permits stay taken there.
-        let _ = remotes.undo().await;
-        if let Some(long) = ban {
-            remotes.ban_denied(long).await;
+    let held = UndoOnDrop(&mut state);
+    match remotes.take().await {
+        true => mem::forget(held),
+        false => {
+            // First what needs no call, since the caller may drop the future from here on.
+            drop(held);
+            let ban = state
+                .policy()
+                .and_then(|policy| remotes.strike(policy, patience));
+            // If the store does not answer, the permits stay taken there.
+            let _ = remotes.undo().await;
+            if let Some(long) = ban {
+                remotes.ban_denied(long).await;
+            }
         }
     }
-    held.keep(Some(Box::new(remotes)))
+    Decision {
+        state,
+        remotes: Some(Box::new(remotes)),
+    }
 }
 
 impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
@@ -82,37 +87,11 @@ impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
     }
 }
 
-/// The permits of this process while stores are asked. Dropped, it gives them back.
-struct Held<R, C>(Option<State<R, C>>)
-where
-    R: Deref<Target = Policy<C>>,
-    C: PolicyClock;
+/// Gives the permits of this process back if it is dropped, for example with the future.
+struct UndoOnDrop<'s, R: Deref<Target = Policy<C>>, C: PolicyClock>(&'s mut State<R, C>);
 
-impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Held<R, C> {
-    fn is_allowed(&self) -> bool {
-        self.0.as_ref().is_some_and(State::is_allowed)
-    }
-
-    fn policy(&self) -> Option<&R> {
-        self.0.as_ref().and_then(State::policy)
-    }
-
-    fn undo(&mut self) {
-        _ = self.0.as_mut().map(State::undo);
-    }
-
-    fn keep(mut self, remotes: Option<Box<Remotes>>) -> Decision<R, C> {
-        let state = self.0.take();
-        Decision {
-            // It is there until it is kept.
-            state: state.unwrap_or(State::Invalid(ComposeError::ZeroMembers)),
-            remotes,
-        }
-    }
-}
-
-impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for Held<R, C> {
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for UndoOnDrop<'_, R, C> {
     fn drop(&mut self) {
-        self.undo();
+        self.0.undo();
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::slice;
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
@@ -146,19 +147,24 @@ impl Matcher {
         }
         let mut path = Path::new();
         for ((fact, part), probe) in &self.probes {
-            let mut push = |input, path: &mut Path| {
-                let hash = part.hash(input, path);
+            let inputs = match request.inputs(*fact) {
+                None | Some(Inputs::None) => continue,
+                // A value that is not known can be any.
+                Some(Inputs::Several { more: true, .. }) => {
+                    lists.push(&probe.all);
+                    continue;
+                }
+                Some(Inputs::One(input)) => slice::from_ref(input),
+                Some(Inputs::Several { known, .. }) => known,
+            };
+            for input in inputs {
+                if inputs.len() > 1 {
+                    // The segments are those of another value.
+                    path.clear();
+                }
+                let hash = part.hash(input, &mut path);
                 if let Some(list) = hash.and_then(|hash| probe.lists.get(&hash)) {
                     lists.push(list);
-                }
-            };
-            match request.inputs(*fact) {
-                None | Some(Inputs::None) => {}
-                Some(Inputs::One(input)) => push(input, &mut path),
-                // A value that is not known can be any.
-                Some(Inputs::Several { more: true, .. }) => lists.push(&probe.all),
-                Some(Inputs::Several { known, .. }) => {
-                    known.iter().for_each(|input| push(input, &mut Path::new()));
                 }
             }
         }
