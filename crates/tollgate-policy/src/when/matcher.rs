@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
-use std::slice;
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
@@ -10,7 +9,7 @@ use smallvec::SmallVec;
 use crate::facts::{FactName, Facts};
 
 use super::condition::When;
-use super::input::{Inputs, Places, Request};
+use super::input::{Input, Inputs, Places, Request};
 use super::part::{Key, Part, Path, each_key, place};
 use super::reading::Reading;
 
@@ -54,6 +53,17 @@ struct Probe {
     /// All rules that it can find.
     all: Vec<u32>,
     lists: HashMap<u64, Vec<u32>, FixedState>,
+}
+
+impl Probe {
+    /// Adds the rules of a value. `path` keeps the hashes of its segments for the next probe.
+    #[inline]
+    fn push<'m>(&'m self, part: Part, input: &Input<'_>, path: &mut Path, lists: &mut Lists<'m>) {
+        let hash = part.hash(input, path);
+        if let Some(list) = hash.and_then(|hash| self.lists.get(&hash)) {
+            lists.push(list);
+        }
+    }
 }
 
 impl Matcher {
@@ -147,24 +157,15 @@ impl Matcher {
         }
         let mut path = Path::new();
         for ((fact, part), probe) in &self.probes {
-            let inputs = match request.inputs(*fact) {
-                None | Some(Inputs::None) => continue,
+            match request.inputs(*fact) {
+                None | Some(Inputs::None) => {}
+                Some(Inputs::One(input)) => probe.push(*part, input, &mut path, lists),
                 // A value that is not known can be any.
-                Some(Inputs::Several { more: true, .. }) => {
-                    lists.push(&probe.all);
-                    continue;
-                }
-                Some(Inputs::One(input)) => slice::from_ref(input),
-                Some(Inputs::Several { known, .. }) => known,
-            };
-            for input in inputs {
-                if inputs.len() > 1 {
-                    // The segments are those of another value.
-                    path.clear();
-                }
-                let hash = part.hash(input, &mut path);
-                if let Some(list) = hash.and_then(|hash| probe.lists.get(&hash)) {
-                    lists.push(list);
+                Some(Inputs::Several { more: true, .. }) => lists.push(&probe.all),
+                Some(Inputs::Several { known, .. }) => {
+                    for input in known {
+                        probe.push(*part, input, &mut Path::new(), lists);
+                    }
                 }
             }
         }
