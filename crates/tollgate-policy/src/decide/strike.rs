@@ -12,7 +12,7 @@ use crate::limit::PolicyClock;
 use crate::policy::Policy;
 use crate::rule::CompiledRule;
 
-/// Returns whether a caller with this patience waits for the end of a denial. Such a denial does not
+/// Returns whether a caller with this patience waits for the end of a denial, which then does not
 /// count.
 fn waits(patience: Option<Duration>, denied: &Denied) -> bool {
     match denied {

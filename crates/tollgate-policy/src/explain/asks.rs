@@ -16,15 +16,6 @@ pub(super) enum Outcome {
     Asks(Asked),
 }
 
-/// The limits of a request.
-#[derive(Default)]
-struct Limits {
-    texts: Vec<String>,
-    plan: Option<Plan>,
-    is_override: bool,
-    denies: Option<String>,
-}
-
 /// Why a rule denies a request whose conditions may hold by values that are not read.
 const UNREAD: &str = "its conditions depend on more values than are read, so they are ambiguous";
 
@@ -44,33 +35,33 @@ pub(super) fn of(
     facts: &(impl Facts + ?Sized),
 ) -> Asks {
     let key = key::key(rule, facts);
-    let mut limits = match outcome {
-        Outcome::Denies(why) => Limits {
-            denies: Some(denies(rule, *why, &key, facts)),
-            ..Limits::default()
-        },
-        Outcome::Asks(asked) => limits(rule, asked.plan, own, facts),
+    let (mut limits, plan, denies) = match outcome {
+        Outcome::Denies(why) => (Vec::new(), None, Some(denies(rule, *why, &key, facts))),
+        Outcome::Asks(asked) => {
+            let (limits, plan) = limits(rule, asked.plan, own, facts);
+            (limits, plan, None)
+        }
     };
-    let mut cost = cost(rule, &limits.texts, facts);
+    let mut cost = cost(rule, &limits, facts);
     if let Outcome::Asks(asked) = outcome {
-        if !asks_requests(&limits.texts) {
+        if !asks_requests(&limits) {
             cost.permits = asked.cost;
         }
         let ban = rule.ban.as_ref().filter(|_| !rule.shadow);
         let ban = ban.filter(|ban| ban.of == BanOf::Failures);
         let window = ban.map(|ban| failure::window(ban.after.value, failure::within(ban)));
         if let Some(Ok(window)) = window {
-            limits.texts.insert(0, window.to_string());
+            limits.insert(0, window.to_string());
         }
     }
     Asks {
         key,
-        limits: limits.texts,
-        plan: limits.plan,
-        is_override: limits.is_override,
+        limits,
+        plan,
+        is_override: own.is_some(),
         cost,
         store: rule.store.value.clone(),
-        denies: limits.denies,
+        denies,
         status: rule.status.map(|status| status.value),
     }
 }
@@ -92,41 +83,31 @@ fn denies(rule: &Rule, why: NoLimit, key: &[KeyPart], facts: &(impl Facts + ?Siz
     }
 }
 
+/// Returns the limits of a request, and its plan.
 fn limits(
     rule: &Rule,
     plan: usize,
     own: Option<&Override>,
     facts: &(impl Facts + ?Sized),
-) -> Limits {
+) -> (Vec<String>, Option<Plan>) {
     if let Some(own) = own {
-        return Limits {
-            texts: overridden(rule, own),
-            is_override: true,
-            ..Limits::default()
-        };
+        return (overridden(rule, own), None);
     }
     let Some(plans) = &rule.plan else {
-        let limits = rule.limits.iter();
-        return Limits {
-            texts: limits.map(|limit| limit.value.clone()).collect(),
-            ..Limits::default()
-        };
+        let limits = rule.limits.iter().map(|limit| limit.value.clone());
+        return (limits.collect(), None);
     };
-    let (name, limit) = match plans.limits.get(plan) {
-        Some((name, limit)) => (name.value.clone(), limit.value.clone()),
-        None => return Limits::default(),
+    let Some((name, limit)) = plans.limits.get(plan) else {
+        return (Vec::new(), None);
     };
+    let name = name.value.clone();
     let said = plan_said(rule, plans, facts);
     let named = RuleFact::of(rule, &plans.by).values(facts).single();
     let why = match named.is_some_and(|value| value.as_text() == name.as_str()) {
         true => said,
         false => format!("{said}, so the default"),
     };
-    Limits {
-        texts: vec![limit],
-        plan: Some(Plan { name, why }),
-        ..Limits::default()
-    }
+    (vec![limit.value.clone()], Some(Plan { name, why }))
 }
 
 /// Returns the limits of a key that has an override: it takes the place of each rate.
