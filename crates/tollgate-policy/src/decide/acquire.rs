@@ -103,7 +103,7 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     }
     if asks.list.len() > MAX_MEMBERS {
         return match take_all(&asks) {
-            Ok(held) => State::Many(Box::new(Many::new(asks, held))),
+            Ok(held) => State::Many(Box::new(Many { asks, held })),
             Err(Refused::Invalid(error)) => State::Invalid(error),
             Err(Refused::Denied(member, denied)) => {
                 let now = asks.now();

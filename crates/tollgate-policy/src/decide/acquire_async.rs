@@ -11,9 +11,8 @@ use super::remotes::{RemoteMember, Remotes};
 use super::state::State;
 use crate::choose::Why;
 use crate::facts::Facts;
-use crate::limit::PolicyClock;
+use crate::limit::{PolicyClock, RuleLimit};
 use crate::policy::Policy;
-use crate::rule::What;
 
 /// Decides about a request that has these facts, whose caller would wait this long. The facts are
 /// read now, and all else happens when the future is polled.
@@ -71,17 +70,14 @@ impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
     /// Takes those asks out of the collected ones that only a store elsewhere can answer.
     fn remote_members(&mut self) -> Vec<RemoteMember> {
         let asks = mem::take(&mut self.remote).into_iter();
-        let members = asks.filter_map(|ask| {
-            let What::Limit(limit) = ask.what else {
-                return None;
-            };
-            let remote = self.policy.rules.get(ask.rule)?.remote(limit)?.clone();
-            Some(RemoteMember {
+        let members = asks.filter_map(|ask| match self.limit(&ask)? {
+            RuleLimit::Remote(remote) => Some(RemoteMember {
                 ask,
-                remote,
+                remote: remote.clone(),
                 answer: None,
                 fallback: None,
-            })
+            }),
+            _ => None,
         });
         members.collect()
     }

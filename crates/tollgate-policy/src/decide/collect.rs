@@ -103,7 +103,7 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
 
     fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
         let rule = self.policy.rules.get(rule);
-        rule.is_some_and(|rule| rule.has_override(self.hash(key)))
+        rule.is_some_and(|rule| rule.override_of(self.hash(key)).is_some())
     }
 
     fn list(&mut self, why: Why) {

@@ -284,7 +284,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns how long the caller must wait before it goes on: only a `leaky-queue` delays.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        let limits = self.asks().map_or(0, |asks| asks.list.len());
+        let limits = self.state.asks().map_or(0, |asks| asks.list.len());
         let delays = (0..limits).filter_map(|index| Some(self.info(index)?.delay()));
         let elsewhere = self.asked_elsewhere().filter_map(|asked| asked.grant());
         let delays = delays.chain(elsewhere.map(|info| info.delay()));
@@ -301,7 +301,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns all limits that were asked, in the order of the rules, with their answers. Limits of
     /// stores that decide asynchronously come last.
     pub fn asked(&self) -> impl Iterator<Item = Asked<'_>> {
-        let asks = self.asks();
+        let asks = self.state.asks();
         let list = asks.into_iter().flat_map(move |asks| {
             let limits = asks.list.iter().enumerate();
             limits.filter_map(move |(index, ask)| self.asked_at(asks, index, ask))
@@ -362,10 +362,6 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             (true, true) => asked.would_deny(asks.look(index, asks.now())),
             (true, false) => asked.granted(info),
         })
-    }
-
-    pub(super) fn asks(&self) -> Option<&Asks<R, C>> {
-        self.state.asks()
     }
 
     /// Returns what a limit granted.

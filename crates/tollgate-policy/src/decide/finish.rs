@@ -63,7 +63,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     }
 
     fn any_ask(&self, test: impl Fn(&CompiledRule<C>, &Ask) -> bool) -> bool {
-        let here = self.asks().into_iter().flat_map(|asks| &asks.list);
+        let here = self.state.asks().into_iter().flat_map(|asks| &asks.list);
         let elsewhere = self.remotes.iter().flat_map(|remotes| &remotes.members);
         let mut asks = here.chain(elsewhere.map(|member| &member.ask));
         asks.any(|ask| {
@@ -97,7 +97,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         outcome: Option<Outcome>,
         answer: &impl Facts,
     ) -> SmallVec<[(usize, u64, Duration); 1]> {
-        let asks = self.asks().filter(|_| self.is_allowed());
+        let asks = self.state.asks().filter(|_| self.is_allowed());
         let attempts = asks.into_iter().flat_map(|asks| {
             let attempts = asks.list.iter().filter(|ask| ask.what == What::Attempt);
             attempts.filter_map(|ask| Some((asks.policy.rules.get(ask.rule)?, ask)))
@@ -130,7 +130,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 granted.settle(costs).unwrap_or_default()
             }
             State::Many(mut many) => {
-                let costs = costs(many.asks());
+                let costs = costs(&many.asks);
                 many.settle(&costs)
             }
             _ => Settled::default(),

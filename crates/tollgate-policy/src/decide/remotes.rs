@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
@@ -177,7 +178,7 @@ fn is_one_call(one: &RemoteMember, other: &RemoteMember) -> bool {
         (true, true) => one.ask.rule == other.ask.rule,
         _ => false,
     };
-    decide_together && one.remote.is_with(&other.remote)
+    decide_together && Arc::ptr_eq(&one.remote.store, &other.remote.store)
 }
 
 impl fmt::Debug for Remotes {
