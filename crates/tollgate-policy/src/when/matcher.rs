@@ -146,7 +146,7 @@ impl Matcher {
     }
 
     /// Adds the lists of a request.
-    #[inline]
+    #[inline(always)]
     fn push_lists<'m>(
         &'m self,
         request: &Request<'_, '_, impl Facts + ?Sized>,
