@@ -48,10 +48,6 @@ impl Allowance {
 
 /// What a policy needs of it.
 impl KeyedLimit for Allowance {
-    fn check(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
-        let left = self.change(key, Some);
-        left.filter(|left| *left >= n).ok_or(Denied::busy(n))
-    }
     fn take(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
         let taken = self.change(key, |taken| taken.checked_add(n));
         taken.ok_or(Denied::busy(n))

@@ -273,10 +273,7 @@ impl<C: PolicyClock> PolicyBuilder<C> {
             restored: restored.unwrap_or_default(),
             ..compiled.policy
         };
-        match problems.has_errors() {
-            true => Err(problems),
-            false => Ok(policy),
-        }
+        problems.or(policy)
     }
 }
 

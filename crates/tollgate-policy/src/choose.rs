@@ -17,16 +17,23 @@ pub(crate) enum Why {
     Entry(usize),
     /// An entry of `allow`.
     Allowed(usize),
-    /// A rule whose key is missing.
-    Missing(usize),
-    /// A rule that reads a fact of several values.
-    Ambiguous(usize),
-    /// A rule whose conditions depend on values that are not read.
-    Unread(usize),
-    /// A rule that has no plan for the request.
-    NoPlan(usize),
-    /// A rule whose store decides asynchronously.
-    Remote(usize),
+    /// A rule, by its position, that can't ask its limits.
+    Rule(usize, NoLimit),
+}
+
+/// Why a rule that applies asks no limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NoLimit {
+    /// Its key is missing.
+    Missing,
+    /// It reads a fact of several values.
+    Ambiguous,
+    /// Its conditions depend on values that are not read.
+    Unread,
+    /// It has no plan for the request.
+    NoPlan,
+    /// Its store decides asynchronously.
+    Remote,
 }
 
 /// What a rule that applies asks.
@@ -52,7 +59,7 @@ pub(crate) trait Recorder {
     /// The rule does not apply, since its key is missing.
     fn skip(&mut self, _rule: usize) {}
     /// The rule denies the request whatever is left; a shadow rule only reports so.
-    fn refuse(&mut self, rule: usize, shadow: bool, by: Option<usize>, why: Why);
+    fn refuse(&mut self, rule: usize, shadow: bool, by: Option<usize>, why: NoLimit);
     /// The rule asks its limits.
     fn ask(&mut self, rule: usize, shadow: bool, by: Option<usize>, asked: Asked);
     /// The rule is the first one that applies, and no other rule is asked.
@@ -112,7 +119,7 @@ impl Chooser {
             };
             let applies = match by(Reading::ANY_KNOWN) {
                 false if !recorder.has(index) => {
-                    recorder.refuse(index, shadow, None, Why::Unread(index));
+                    recorder.refuse(index, shadow, None, NoLimit::Unread);
                     true
                 }
                 _ => apply(rules, index, facts, recorder),
@@ -199,8 +206,8 @@ fn add<R: AsRef<Reads>>(
             recorder.skip(index);
             return Applied::Skipped;
         }
-        (Err(NoKey::Missing), MissingFact::Deny) => Some(Why::Missing(index)),
-        (Err(NoKey::Ambiguous), _) => Some(Why::Ambiguous(index)),
+        (Err(NoKey::Missing), MissingFact::Deny) => Some(NoLimit::Missing),
+        (Err(NoKey::Ambiguous), _) => Some(NoLimit::Ambiguous),
     };
     let key = (start, recorder.keys().len());
     let plan = || match rule.plans.as_ref().map(|plans| plans.of(facts)) {
@@ -208,10 +215,10 @@ fn add<R: AsRef<Reads>>(
         Some(Some(plan)) => Ok(plan),
         // An override replaces every plan, so it also helps where there is none.
         Some(None) if recorder.has_override(index, key) => Ok(0),
-        Some(None) => Err(Why::NoPlan(index)),
+        Some(None) => Err(NoLimit::NoPlan),
     };
     let asked = refused.map_or_else(plan, Err).and_then(|plan| {
-        let cost = rule.cost.of(facts).ok_or(Why::Ambiguous(index))?;
+        let cost = rule.cost.of(facts).ok_or(NoLimit::Ambiguous)?;
         Ok(Asked { key, plan, cost })
     });
     match asked {

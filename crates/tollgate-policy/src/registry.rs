@@ -47,15 +47,6 @@ impl<C, S: RemoteStore + 'static> From<S> for Store<C> {
     }
 }
 
-impl<C> Clone for Store<C> {
-    fn clone(&self) -> Self {
-        Self(match &self.0 {
-            StoreKind::Here(make) => StoreKind::Here(Arc::clone(make)),
-            StoreKind::Elsewhere(store) => StoreKind::Elsewhere(Arc::clone(store)),
-        })
-    }
-}
-
 impl<C> fmt::Debug for Store<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -71,16 +62,6 @@ impl<C> Default for Registry<C> {
             resolvers: BTreeMap::new(),
             algorithms: BTreeMap::new(),
             stores: BTreeMap::new(),
-        }
-    }
-}
-
-impl<C> Clone for Registry<C> {
-    fn clone(&self) -> Self {
-        Self {
-            resolvers: self.resolvers.clone(),
-            algorithms: self.algorithms.clone(),
-            stores: self.stores.clone(),
         }
     }
 }

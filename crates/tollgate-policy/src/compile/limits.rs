@@ -48,7 +48,6 @@ impl<C: PolicyClock> Maker<'_, C> {
     pub(crate) fn limits(
         &self,
         rule: &Rule,
-        key: &KeySpec,
         overrides: &Overrides,
         reuse: &mut Reuse<'_, C>,
         problems: &mut Problems,
@@ -76,7 +75,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         let mut made = Vec::new();
         for limit in written.iter().filter(|limit| !limit.texts.is_empty()) {
             let limit = match is_refused {
-                false => self.limit(rule, key, limit, overrides, reuse),
+                false => self.limit(rule, limit, overrides, reuse),
                 // Only the texts can have more errors.
                 true => self.specs(rule, limit).and(Err(Problems::new())),
             };
@@ -91,7 +90,6 @@ impl<C: PolicyClock> Maker<'_, C> {
     fn limit(
         &self,
         rule: &Rule,
-        key: &KeySpec,
         limit: &Texts<'_>,
         overrides: &Overrides,
         reuse: &mut Reuse<'_, C>,
@@ -106,7 +104,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         let limit = match kept {
             Some(limit) => limit,
             None => {
-                let mut fresh = self.fresh(rule, key, limit, &specs, overrides)?;
+                let mut fresh = self.fresh(rule, limit, &specs, overrides)?;
                 reuse.restore(rule, limit.index, &specs, self.clock, &mut fresh);
                 Arc::new(fresh)
             }
@@ -135,30 +133,21 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Err(message) => problems.push(refuse(rule, limit.field, text, &message)),
             }
         }
-        match problems.has_errors() {
-            true => Err(problems),
-            false => Ok(specs),
-        }
+        problems.or(specs)
     }
 
     /// Makes a limit.
     fn fresh(
         &self,
         rule: &Rule,
-        key: &KeySpec,
         limit: &Texts<'_>,
         specs: &[Spec],
         overrides: &Overrides,
     ) -> Result<RuleLimit<C>, Problems> {
         if rule.store.as_str() != MEMORY {
-            return self.of_store(rule, key, limit);
+            return self.of_store(rule, limit);
         }
-        let made = self.of_specs(rule, key, limit, specs);
-        let made = made.map_err(|problem| {
-            let mut problems = Problems::new();
-            problems.push(problem);
-            problems
-        })?;
+        let made = self.of_specs(rule, limit, specs)?;
         if let RuleLimit::Table(table) = &made {
             for (hash, algorithm) in overrides {
                 // There is room for all of them.
@@ -172,12 +161,10 @@ impl<C: PolicyClock> Maker<'_, C> {
     fn of_specs(
         &self,
         rule: &Rule,
-        key: &KeySpec,
         limit: &Texts<'_>,
         specs: &[Spec],
     ) -> Result<RuleLimit<C>, Problem> {
-        let mut texts = limit.texts.iter().copied();
-        let Some(first) = texts.next() else {
+        let Some(first) = limit.texts.first() else {
             return Ok(RuleLimit::OneSlots(Vec::new()));
         };
         let capacity = usize::try_from(rule.capacity.value).unwrap_or(usize::MAX);
@@ -202,14 +189,14 @@ impl<C: PolicyClock> Maker<'_, C> {
                 return Err(wrong(first, message));
             }
             return self
-                .of_algorithm(rule, key, name, limit)
+                .of_algorithm(rule, name, limit)
                 .map_err(|message| wrong(first, &message));
         }
         let error = |error| match error {
             LimiterError::CapacityTooLarge { .. } => too_large(rule),
             error => wrong(first, &config_message(error)),
         };
-        match (rates.as_slice(), counts.as_slice(), key.is_empty()) {
+        match (rates.as_slice(), counts.as_slice(), rule.key.is_empty()) {
             ([_, ..], [_, ..], _) => Err(wrong(
                 first,
                 "must be `concurrency` in all plans, or in none",
@@ -258,7 +245,6 @@ impl<C: PolicyClock> Maker<'_, C> {
     fn of_algorithm(
         &self,
         rule: &Rule,
-        key: &KeySpec,
         name: &str,
         limit: &Texts<'_>,
     ) -> Result<RuleLimit<C>, String> {
@@ -271,16 +257,11 @@ impl<C: PolicyClock> Maker<'_, C> {
         };
         let texts: Vec<String> = limit.texts.iter().map(after_name).collect();
         let texts = texts.iter().map(String::as_str).collect();
-        let spec = self.spec(rule, key, limit.index, texts, self.clock);
+        let spec = self.spec(rule, limit.index, texts, self.clock);
         make(&spec).map(RuleLimit::Own)
     }
 
-    fn of_store(
-        &self,
-        rule: &Rule,
-        key: &KeySpec,
-        limit: &Texts<'_>,
-    ) -> Result<RuleLimit<C>, Problems> {
+    fn of_store(&self, rule: &Rule, limit: &Texts<'_>) -> Result<RuleLimit<C>, Problems> {
         let texts = limit.texts.iter().map(|text| text.as_str()).collect();
         let name = rule.store.as_str();
         let refused = |refusals: Vec<RemoteRefusal>| {
@@ -292,7 +273,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         };
         match self.registry.stores.get(name).map(|store| &store.0) {
             Some(StoreKind::Elsewhere(store)) => {
-                let made = store.limit(&self.spec(rule, key, limit.index, texts, &()));
+                let made = store.limit(&self.spec(rule, limit.index, texts, &()));
                 let remote = |limit| Remote {
                     store: Arc::clone(store),
                     limit,
@@ -300,7 +281,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                 made.map(remote).map(RuleLimit::Remote).map_err(refused)
             }
             Some(StoreKind::Here(make)) => {
-                let made = make(&self.spec(rule, key, limit.index, texts, self.clock));
+                let made = make(&self.spec(rule, limit.index, texts, self.clock));
                 let made = made.map_err(|message| refused(vec![message.as_str().into()]));
                 made.map(RuleLimit::Own)
             }
@@ -314,15 +295,12 @@ impl<C: PolicyClock> Maker<'_, C> {
         let known = self.registry.stores.keys().map(String::as_str);
         let known = known_names(&rule.store, std::iter::once(MEMORY).chain(known));
         let message = format!("must be a registered store{known}");
-        let mut problems = Problems::new();
-        problems.push(refuse(rule, "store", &rule.store, &message));
-        problems
+        refuse(rule, "store", &rule.store, &message).into()
     }
 
     fn spec<'s, D>(
         &'s self,
         rule: &'s Rule,
-        key: &KeySpec,
         index: usize,
         limits: Vec<&'s str>,
         clock: &'s D,
@@ -334,7 +312,7 @@ impl<C: PolicyClock> Maker<'_, C> {
             index,
             limits,
             plans: plans.map(|(name, _)| name.as_str()).collect(),
-            has_key: !key.is_empty(),
+            has_key: !rule.key.is_empty(),
             capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
             overflow: rule.overflow,
             // A rule on a store without a fallback is reported as an error.

@@ -6,15 +6,14 @@ mod together;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::error::LimiterError;
-use tollgate::{AnyAlgorithm, FixedWindow, Keyed, Quota, TokenBucket};
+use tollgate::{AnyAlgorithm, Keyed, Quota, TokenBucket};
 
 use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{MissingFact, PolicyFile, Rule};
+use crate::file::{BanOf, MissingFact, PolicyFile, Rule};
 use crate::limit::{Hashed, PolicyClock, RuleLimit, Spec, Table, config_message};
 use crate::parse::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 use crate::policy::Policy;
@@ -22,7 +21,7 @@ use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::failure::{self, Named};
 use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Reads, strikes_text};
-use crate::state::{Change, Reuse, RuleState, Saved};
+use crate::state::{BANS, Change, Reuse, RuleState, STRIKES, Saved};
 use limits::{Made, Maker};
 use together::check_always;
 pub(crate) use together::check_possible;
@@ -140,7 +139,7 @@ fn compile_rule<C: PolicyClock>(
     let key = &reads.key;
     let mut overrides = maker.overrides(rule, key, problems);
     overrides.sort_unstable_by_key(|(hash, _)| *hash);
-    let made = maker.limits(rule, key, &overrides, reuse, problems);
+    let made = maker.limits(rule, &overrides, reuse, problems);
     let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
     if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
         let field = format!("rule {}: override", quoted(&rule.name));
@@ -204,85 +203,78 @@ fn ban<C: PolicyClock>(
         }
         return None;
     }
-    let attempts = failure::attempts(rule.ban.as_ref());
+    let of_failures = ban.of == BanOf::Failures;
+    if made.is_empty() && !of_failures {
+        // Their errors are reported.
+        return None;
+    }
+    if !of_failures && !made.iter().any(|made| made.limit.can_ban()) {
+        refuse("", "needs a limit other than `concurrency`", problems);
+        return None;
+    }
     let specs = made.iter().filter_map(|made| made.specs.first());
     let mut rates = specs.filter_map(|spec| match spec {
         Spec::Rate(algorithm) => Some(algorithm.quota().period()),
         _ => None,
     });
-    if made.is_empty() && attempts.is_none() {
-        // Their errors are reported.
-        return None;
-    }
-    if attempts.is_none() && !made.iter().any(|made| made.limit.can_ban()) {
-        refuse("", "needs a limit other than `concurrency`", problems);
-        return None;
-    }
-    let within: Option<Duration> = match attempts {
-        Some(_) => Some(failure::within(ban)),
-        None => ban.within.as_ref().map(|within| within.value),
+    let within = match (of_failures, &ban.within) {
+        (true, _) => Some(failure::within(ban)),
+        (false, Some(within)) => Some(within.value),
+        (false, None) => rates.next(),
     };
-    let Some(within) = within.or_else(|| rates.next()) else {
+    let Some(within) = within else {
         let message = "is missing, but must be given: the period of the limit is not known";
         refuse(".within", message, problems);
         return None;
     };
     let old = reuse.same_keys(rule).and_then(|old| old.ban.as_ref());
     let old_strikes = old.filter(|old| {
-        let counts_the_same = old.attempts.is_some() == attempts.is_some();
-        counts_the_same && (old.after, old.within) == (ban.after.value, within)
+        let known = (old.attempts.is_some(), old.after, old.within);
+        known == (of_failures, ban.after.value, within)
     });
-    let strikes = match old_strikes {
-        Some(old) => Ok(Arc::clone(&old.strikes)),
-        None => FixedWindow::new(Quota::per(ban.after.value, within))
-            .and_then(FixedWindow::opened_by_first_hit)
-            .map_err(LimiterError::from)
-            .and_then(|window| table(window.into(), rule, maker))
-            .map(|mut strikes| {
-                let text = strikes_text(attempts.is_some(), ban.after.value, within);
-                reuse.restore_strikes(rule, text, &mut strikes);
+    let make = || {
+        let window = failure::window(ban.after.value, within)?;
+        let strikes = match old_strikes {
+            Some(old) => Arc::clone(&old.strikes),
+            None => {
+                let text = strikes_text(of_failures, ban.after.value, within);
+                let mut strikes = table(window, rule, maker)?;
+                reuse.restore_table(rule, STRIKES, &[text], &mut strikes);
                 Arc::new(strikes)
-            }),
-    };
-    let bans = match old {
-        Some(old) => Ok(Arc::clone(&old.bans)),
-        None => TokenBucket::new(Quota::per(1, AFTER_BAN))
-            .map_err(LimiterError::from)
-            .and_then(|bucket| table(bucket.into(), rule, maker))
-            .map(|mut bans| {
-                reuse.restore_bans(rule, &mut bans);
+            }
+        };
+        let bans = match old {
+            Some(old) => Arc::clone(&old.bans),
+            None => {
+                let bucket = TokenBucket::new(Quota::per(1, AFTER_BAN))?;
+                let mut bans = table(bucket.into(), rule, maker)?;
+                reuse.restore_table(rule, BANS, &[], &mut bans);
                 Arc::new(bans)
-            }),
-    };
-    let attempts = match (old_strikes.and_then(|old| old.attempts.as_ref()), attempts) {
-        (Some(old), _) => Ok(Some(Arc::clone(old))),
-        (None, None) => Ok(None),
-        (None, Some(window)) => window.map_err(LimiterError::from).and_then(|window| {
-            Ok(Some(Arc::new(Attempts {
+            }
+        };
+        let attempts = match old_strikes.and_then(|old| old.attempts.as_ref()) {
+            None if of_failures => Some(Arc::new(Attempts {
                 limit: RuleLimit::Table(table(window, rule, maker)?),
                 quota: window.quota(),
                 text: window.to_string().into(),
-            })))
-        }),
-    };
-    match (strikes, bans, attempts) {
-        (Ok(strikes), Ok(bans), Ok(attempts)) => Some(Ban {
+            })),
+            old => old.map(Arc::clone),
+        };
+        Ok(Ban {
             duration: ban.duration.value,
             after: ban.after.value,
             within,
             attempts,
             strikes,
             bans,
-        }),
-        (Err(error), _, _) | (_, Err(error), _) | (_, _, Err(error)) => {
-            refuse(
-                "",
-                &format!("can't be counted: {}", config_message(error)),
-                problems,
-            );
-            None
-        }
-    }
+        })
+    };
+    make()
+        .map_err(|error: LimiterError| {
+            let message = format!("can't be counted: {}", config_message(error));
+            refuse("", &message, problems);
+        })
+        .ok()
 }
 
 /// Makes a table for the keys of a rule.

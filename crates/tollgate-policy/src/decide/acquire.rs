@@ -4,17 +4,17 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Members, Visitor};
+use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Member, Members};
 use tollgate::{Denied, Tick};
 
-use super::asks::{Ask, Asks, waits};
+use super::asks::{Ask, Asks};
 use super::decision::Decision;
 use super::many::{Many, Refused, take_all};
 use super::state::State;
-use super::visits::{Look, Take};
-use crate::choose::Why;
+use super::visits::{Take, With};
+use crate::choose::{NoLimit, Why};
 use crate::facts::Facts;
-use crate::limit::{Gate, KeyHash, PolicyClock, RuleLimit};
+use crate::limit::{KeyHash, PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::What;
 
@@ -37,7 +37,7 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
             true if asks.would_deny.contains(&ask.rule) => {}
             true => asks.would_deny.push(ask.rule),
             false => {
-                let why = Why::Remote(ask.rule);
+                let why = Why::Rule(ask.rule, NoLimit::Remote);
                 return refused(asks.policy, why).into();
             }
         }
@@ -65,14 +65,6 @@ pub(crate) fn acquire<R: Deref<Target = Policy<C>>, C: PolicyClock>(
         [ask] if asks.is_rate(ask) => acquire_one(asks),
         _ => acquire_all(asks),
     }
-}
-
-/// Returns whether a denial counts towards a ban.
-pub(crate) const fn counts(denied: Denied) -> bool {
-    matches!(
-        denied,
-        Denied::Later { .. } | Denied::Never { .. } | Denied::Busy { .. }
-    )
 }
 
 /// Asks a single rate. A composition of one limit would answer the same, but take longer.
@@ -111,7 +103,7 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     }
     if asks.list.len() > MAX_MEMBERS {
         return match take_all(&asks) {
-            Ok(held) => State::Many(Box::new(Many::new(asks, held))),
+            Ok(held) => State::Many(Box::new(Many { asks, held })),
             Err(Refused::Invalid(error)) => State::Invalid(error),
             Err(Refused::Denied(member, denied)) => {
                 let now = asks.now();
@@ -137,22 +129,6 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
 }
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
-    /// Counts a denial towards bans, and returns what becomes of the request.
-    fn denied(self, member: usize, denied: Denied, now: Tick) -> State<R, C> {
-        let strike = match waits(self.patience, &denied) {
-            true => None,
-            false => self.strike(now),
-        };
-        match strike {
-            // The ban is the longer wait.
-            Some((member, ban)) if denied.retry_after().is_some_and(|wait| wait < ban) => {
-                let denied = Denied::banned(denied.requested(), Some(ban));
-                State::Denied(self, member, denied)
-            }
-            _ => State::Denied(self, member, denied),
-        }
-    }
-
     fn has_clock(&self) -> bool {
         let mut asks = self.list.iter().enumerate();
         asks.any(|(index, ask)| {
@@ -172,11 +148,13 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     pub(crate) fn look(&self, index: usize, now: Tick) -> Option<Denied> {
         let ask = *self.list.get(index)?;
         let rule = self.policy.rules.get(ask.rule)?;
-        let look = Look { n: ask.cost, now };
         let ban = rule.ban.as_ref().filter(|_| !ask.trial);
-        let banned = ban.and_then(|ban| look.visit(&Gate(ban.bans.key(&KeyHash(ask.hash))), None));
+        let banned = ban.and_then(|ban| ban.bans.key(&KeyHash(ask.hash)).check(1, now).err());
         match (banned, rule.limit(ask.what)) {
-            (None, Some(limit)) => limit.visit(self.key(&ask), ask.plan, false, look)?,
+            (None, Some(limit)) => {
+                let look = With(|limit: &dyn Member<C>| limit.check(ask.cost, now).err());
+                limit.visit(self.key(&ask), ask.plan, false, look)?
+            }
             _ => banned,
         }
     }
@@ -201,31 +179,5 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
         for ask in &mut self.list {
             ask.takes = !denying.contains(&of(ask));
         }
-    }
-
-    /// Counts a denial for each rule that denied it, and bans the key if there were too many.
-    /// Returns the longest ban, and a limit of its rule.
-    fn strike(&self, now: Tick) -> Option<(usize, Duration)> {
-        let mut longest = None;
-        let mut last = None;
-        for (index, ask) in self.list.iter().enumerate() {
-            let rule = self.policy.rules.get(ask.rule);
-            let Some(rule) = rule.filter(|rule| rule.bans_denials()) else {
-                continue;
-            };
-            if ask.trial || last == Some((ask.rule, ask.hash)) {
-                continue;
-            }
-            if !self.look(index, now).is_some_and(counts) {
-                continue;
-            }
-            last = Some((ask.rule, ask.hash));
-            let ban = rule.strike(ask.hash).map(|ban| (index, ban));
-            if let Some(ban) = ban.filter(|(_, ban)| longest.is_none_or(|(_, other)| other < *ban))
-            {
-                longest = Some(ban);
-            }
-        }
-        longest
     }
 }

@@ -4,19 +4,15 @@ use std::mem;
 use std::ops::Deref;
 use std::time::Duration;
 
-use tollgate::Denied;
-use tollgate::error::ComposeError;
-
-use super::acquire::{acquire, acquire_all, counts, refused};
-use super::asks::{Asks, waits};
+use super::acquire::{acquire, acquire_all, refused};
+use super::asks::Asks;
 use super::decision::Decision;
-use super::remotes::{DeniedElsewhere, RemoteMember, Remotes};
+use super::remotes::{RemoteMember, Remotes};
 use super::state::State;
 use crate::choose::Why;
 use crate::facts::Facts;
-use crate::limit::PolicyClock;
+use crate::limit::{PolicyClock, RuleLimit};
 use crate::policy::Policy;
-use crate::rule::What;
 
 /// Decides about a request that has these facts, whose caller would wait this long. The facts are
 /// read now, and all else happens when the future is polled.
@@ -44,93 +40,54 @@ async fn decide_collected<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     }
     let patience = asks.patience;
     let mut remotes = Remotes::new(members, asks.keys.clone());
-    let mut held = Held(Some(acquire_all(asks)));
-    if !held.is_allowed() {
-        return held.keep(None);
+    let mut state = acquire_all(asks);
+    if !state.is_allowed() {
+        return state.into();
     }
-    if !remotes.take().await {
-        // First what needs no call, since the caller may drop the future from here on.
-        held.undo();
-        let is_strike = |by: &DeniedElsewhere| {
-            by.fallback.is_none() && counts(by.denied) && !waits(patience, &by.denied)
-        };
-        let ban = remotes.denied.filter(is_strike).and_then(|by| {
-            let rule = held.policy()?.rules.get(by.ask.rule)?;
-            let rule = Some(rule).filter(|rule| rule.bans_denials())?;
-            Some((by.ask, rule.strike(by.ask.hash)?))
-        });
-        // If the store does not answer, the permits stay taken there.
-        let _ = remotes.undo().await;
-        if let Some((ask, long)) = ban {
-            let mut members = remotes.members.iter();
-            if let Some(member) = members.find(|member| member.ask.is_same(&ask)) {
-                let store = &member.remote.store;
-                let told = store.ban_for(remotes.ask(member), long).await;
-                // A store that does not say the wait may not have banned the key, but this process
-                // has.
-                if let Some(by) = &mut remotes.denied {
-                    let before = by.denied.retry_after();
-                    let own = || before.is_some_and(|wait| wait < long).then_some(long);
-                    if let Some(wait) = told.or_else(own) {
-                        by.denied = Denied::banned(by.denied.requested(), Some(wait));
-                    }
-                }
+    let held = UndoOnDrop(&mut state);
+    match remotes.take().await {
+        true => mem::forget(held),
+        false => {
+            // First what needs no call, since the caller may drop the future from here on.
+            drop(held);
+            let ban = state
+                .policy()
+                .and_then(|policy| remotes.strike(policy, patience));
+            // If the store does not answer, the permits stay taken there.
+            let _ = remotes.undo().await;
+            if let Some(long) = ban {
+                remotes.ban_denied(long).await;
             }
         }
     }
-    held.keep(Some(Box::new(remotes)))
+    Decision {
+        state,
+        remotes: Some(Box::new(remotes)),
+    }
 }
 
 impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
     /// Takes those asks out of the collected ones that only a store elsewhere can answer.
     fn remote_members(&mut self) -> Vec<RemoteMember> {
         let asks = mem::take(&mut self.remote).into_iter();
-        let members = asks.filter_map(|ask| {
-            let What::Limit(limit) = ask.what else {
-                return None;
-            };
-            let remote = self.policy.rules.get(ask.rule)?.remote(limit)?.clone();
-            Some(RemoteMember {
+        let members = asks.filter_map(|ask| match self.limit(&ask)? {
+            RuleLimit::Remote(remote) => Some(RemoteMember {
                 ask,
-                remote,
+                remote: remote.clone(),
                 answer: None,
-            })
+                fallback: None,
+            }),
+            _ => None,
         });
         members.collect()
     }
 }
 
-/// The permits of this process while stores are asked. Dropped, it gives them back.
-struct Held<R, C>(Option<State<R, C>>)
-where
-    R: Deref<Target = Policy<C>>,
-    C: PolicyClock;
+/// Gives the permits of this process back if it is dropped, for example with the future.
+struct UndoOnDrop<'s, R: Deref<Target = Policy<C>>, C: PolicyClock>(&'s mut State<R, C>);
 
-impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Held<R, C> {
-    fn is_allowed(&self) -> bool {
-        self.0.as_ref().is_some_and(State::is_allowed)
-    }
-
-    fn policy(&self) -> Option<&R> {
-        self.0.as_ref().and_then(State::policy)
-    }
-
-    fn undo(&mut self) {
-        _ = self.0.as_mut().map(State::undo);
-    }
-
-    fn keep(mut self, remotes: Option<Box<Remotes>>) -> Decision<R, C> {
-        let state = self.0.take();
-        Decision {
-            // It is there until it is kept.
-            state: state.unwrap_or(State::Invalid(ComposeError::ZeroMembers)),
-            remotes,
-        }
-    }
-}
-
-impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for Held<R, C> {
+impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Drop for UndoOnDrop<'_, R, C> {
     fn drop(&mut self) {
-        self.undo();
+        self.0.undo();
     }
 }

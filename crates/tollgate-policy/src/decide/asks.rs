@@ -6,10 +6,9 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::Denied;
 use tollgate::compose::{Held, Members, Visitor};
 
-use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, OnlyClock, PolicyClock, RuleLimit};
+use crate::limit::{EXEMPT, Gate, KeyHash, KeyRef, PolicyClock, RuleLimit};
 use crate::policy::Policy;
 use crate::rule::{Bytes, What};
 
@@ -103,13 +102,15 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Members<C> for Asks<R, C> {
     #[inline]
     fn visit<V: Visitor<C>>(&self, index: usize, visitor: V) -> Option<V::Output> {
         let ask = self.list.get(index)?;
+        let clock = &self.policy.clock;
         if ask.what == What::Clock {
-            return Some(visitor.visit(&OnlyClock(&self.policy.clock), None));
+            let banned = None;
+            return Some(visitor.visit(&Gate { clock, banned }, None));
         }
         let rule = self.policy.rules.get(ask.rule)?;
         if ask.what == What::Ban {
-            let key = rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash));
-            return Some(visitor.visit(&Gate(key), None));
+            let banned = Some(rule.ban.as_ref()?.bans.key(&KeyHash(ask.hash)));
+            return Some(visitor.visit(&Gate { clock, banned }, None));
         }
         if !ask.takes {
             return Some(visitor.visit(&EXEMPT, None));
@@ -141,13 +142,5 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Members<C> for Asks<R, C> {
 impl<R, C> fmt::Debug for Asks<R, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(&self.list).finish()
-    }
-}
-
-/// Returns whether a caller with this patience waits for the end of a denial.
-pub(crate) fn waits(patience: Option<Duration>, denied: &Denied) -> bool {
-    match denied {
-        Denied::Later { retry_after, .. } => patience.is_some_and(|it| *retry_after <= it),
-        _ => false,
     }
 }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tollgate::keyed::KeyHasher;
 
 use super::asks::{Ask, Asks};
-use crate::choose::{Asked, Recorder, Why};
+use crate::choose::{Asked, NoLimit, Recorder, Why};
 use crate::facts::Facts;
 use crate::limit::{PolicyClock, RuleLimit};
 use crate::policy::Policy;
@@ -103,7 +103,7 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
 
     fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
         let rule = self.policy.rules.get(rule);
-        rule.is_some_and(|rule| rule.has_override(self.hash(key)))
+        rule.is_some_and(|rule| rule.override_of(self.hash(key)).is_some())
     }
 
     fn list(&mut self, why: Why) {
@@ -113,14 +113,14 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
         }
     }
 
-    fn refuse(&mut self, rule: usize, shadow: bool, _: Option<usize>, why: Why) {
+    fn refuse(&mut self, rule: usize, shadow: bool, _: Option<usize>, why: NoLimit) {
         // Once, however many rules name it.
         self.rules.push(rule);
         match shadow {
             true if self.would_deny.contains(&rule) => {}
             true => self.would_deny.push(rule),
             false => {
-                self.refused.get_or_insert(why);
+                self.refused.get_or_insert(Why::Rule(rule, why));
             }
         }
     }

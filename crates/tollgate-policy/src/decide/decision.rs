@@ -4,24 +4,20 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-use smallvec::SmallVec;
 use tollgate::clock::SystemClock;
-use tollgate::compose::Members;
+use tollgate::compose::Member;
 use tollgate::error::ComposeError;
-use tollgate::outcome::{GrantInfo, Settled};
+use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Tick};
 
 use super::asked::Asked;
 use super::asks::{Ask, Asks};
-use super::remotes::{DeniedElsewhere, RemoteAnswer, Remotes};
+use super::remotes::{DeniedElsewhere, Remotes};
 use super::state::State;
-use super::visits::Available;
-use crate::choose::Why;
-use crate::facts::Facts;
-use crate::file::CountOf;
+use super::visits::With;
+use crate::choose::{NoLimit, Why};
 use crate::limit::{FallbackKind, PolicyClock};
 use crate::policy::Policy;
-use crate::rule::{CompiledRule, Outcome, What};
 
 /// Why a request is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,18 +141,15 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         }
         Some(match &self.state {
             State::Free(..) | State::One(..) | State::Granted(_) | State::Many(_) => return None,
-            State::Refused(policy, Why::Remote(rule)) => Reason::Asynchronous {
-                rule: policy.rule_name(*rule),
-            },
-            State::Refused(policy, Why::Missing(rule)) => Reason::MissingKey {
-                rule: policy.rule_name(*rule),
-            },
-            State::Refused(policy, Why::Ambiguous(rule) | Why::Unread(rule)) => Reason::Ambiguous {
-                rule: policy.rule_name(*rule),
-            },
-            State::Refused(policy, Why::NoPlan(rule)) => Reason::NoPlan {
-                rule: policy.rule_name(*rule),
-            },
+            State::Refused(policy, Why::Rule(rule, why)) => {
+                let rule = policy.rule_name(*rule);
+                match why {
+                    NoLimit::Missing => Reason::MissingKey { rule },
+                    NoLimit::Ambiguous | NoLimit::Unread => Reason::Ambiguous { rule },
+                    NoLimit::NoPlan => Reason::NoPlan { rule },
+                    NoLimit::Remote => Reason::Asynchronous { rule },
+                }
+            }
             State::Refused(policy, Why::Entry(entry) | Why::Allowed(entry)) => Reason::Listed {
                 entry: policy.chooser.deny.name(*entry),
             },
@@ -212,29 +205,12 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             // That is another answer than the rule's to those that send too much.
             (Some(by), _) if by.is_unavailable() => return None,
             (Some(by), _) => by.ask.rule,
-            (None, State::Refused(_, Why::Entry(entry) | Why::Allowed(entry))) => {
+            (None, State::Refused(_, Why::Entry(entry))) => {
                 return policy.chooser.deny.status(*entry);
             }
-            (
-                None,
-                State::Refused(
-                    _,
-                    Why::Missing(rule)
-                    | Why::Ambiguous(rule)
-                    | Why::Unread(rule)
-                    | Why::NoPlan(rule)
-                    | Why::Remote(rule),
-                ),
-            ) => *rule,
+            (None, State::Refused(_, Why::Rule(rule, _))) => *rule,
             (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
-            (
-                None,
-                State::Free(..)
-                | State::One(..)
-                | State::Granted(_)
-                | State::Many(_)
-                | State::Invalid(_),
-            ) => return None,
+            _ => return None,
         };
         policy.rule_status(rule)
     }
@@ -308,7 +284,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns how long the caller must wait before it goes on: only a `leaky-queue` delays.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        let limits = self.asks().map_or(0, |asks| asks.list.len());
+        let limits = self.state.asks().map_or(0, |asks| asks.list.len());
         let delays = (0..limits).filter_map(|index| Some(self.info(index)?.delay()));
         let elsewhere = self.asked_elsewhere().filter_map(|asked| asked.grant());
         let delays = delays.chain(elsewhere.map(|info| info.delay()));
@@ -325,7 +301,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns all limits that were asked, in the order of the rules, with their answers. Limits of
     /// stores that decide asynchronously come last.
     pub fn asked(&self) -> impl Iterator<Item = Asked<'_>> {
-        let asks = self.asks();
+        let asks = self.state.asks();
         let list = asks.into_iter().flat_map(move |asks| {
             let limits = asks.list.iter().enumerate();
             limits.filter_map(move |(index, ask)| self.asked_at(asks, index, ask))
@@ -341,17 +317,14 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         let members = self.remotes.iter().flat_map(|remotes| &remotes.members);
         members.filter_map(|member| {
             let rule = self.state.policy()?.rules.get(member.ask.rule)?;
-            let asked = Asked::new(rule, &member.ask)?;
+            let asked = Asked::new(rule, &member.ask)?.by(member.fallback);
             Some(match member.answer? {
-                RemoteAnswer::Granted(info, fallback) if self.denied_elsewhere().is_some() => {
+                Ok(info) if self.denied_elsewhere().is_some() => {
                     // It was given back.
-                    let remaining = info.remaining().saturating_add(info.n());
-                    asked.denied(None, remaining).by(fallback)
+                    asked.denied(None, info.remaining().saturating_add(info.n()))
                 }
-                RemoteAnswer::Granted(info, fallback) => asked.granted(info).by(fallback),
-                RemoteAnswer::Denied(denied, fallback) => {
-                    asked.denied(Some(denied), 0).by(fallback)
-                }
+                Ok(info) => asked.granted(info),
+                Err(denied) => asked.denied(Some(denied), 0),
             })
         })
     }
@@ -391,10 +364,6 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         })
     }
 
-    fn asks(&self) -> Option<&Asks<R, C>> {
-        self.state.asks()
-    }
-
     /// Returns what a limit granted.
     fn info(&self, index: usize) -> Option<GrantInfo> {
         match &self.state {
@@ -402,139 +371,6 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             State::Granted(granted) => granted.member(index),
             State::Many(many) => many.info(index),
             _ => None,
-        }
-    }
-
-    /// Returns whether [`finish`](Self::finish) has something to do: a rule counts only failures
-    /// or successes, settles its cost by the answer, or has a concurrency. A program can drop other
-    /// decisions at once.
-    ///
-    /// ```
-    /// use tollgate_policy::Policy;
-    ///
-    /// let text = "[[rule]]\nname = 'login'\nwhen = { path = '/login' }\nlimit = '5/h'\n\
-    ///             count = 'failures'\n[[rule]]\nname = 'all'\nlimit = '9/s'";
-    /// let policy = Policy::from_toml(text)?;
-    /// assert!(policy.decide(&[("path", "/login")]).needs_finish());
-    /// assert!(!policy.decide(&[("path", "/")]).needs_finish());
-    /// # Ok::<(), tollgate_policy::Problems>(())
-    /// ```
-    #[must_use]
-    pub fn needs_finish(&self) -> bool {
-        let needs = |rule: &CompiledRule<C>, ask: &Ask| {
-            let rate = match ask.what {
-                What::Limit(limit) => rule.limits.get(limit).is_none_or(|limit| limit.is_rate()),
-                What::Ban | What::Clock => true,
-                What::Attempt => false,
-            };
-            !rate || rule.count != CountOf::All || rule.reads.cost.settle.is_some()
-        };
-        self.is_allowed() && self.any_ask(needs)
-    }
-
-    /// Returns whether [`finish`](Self::finish) reads facts of the answer, because a rule settles
-    /// its cost by one, or names the answers that are failures.
-    ///
-    /// ```
-    /// use tollgate_policy::Policy;
-    ///
-    /// let text = "[[rule]]\nname = 'chat'\nlimit = '900/min'\n\
-    ///             cost = { default = 5, settle = 'response-header:x-used' }";
-    /// assert!(Policy::from_toml(text)?.decide(&()).reads_answer());
-    /// # Ok::<(), tollgate_policy::Problems>(())
-    /// ```
-    #[must_use]
-    pub fn reads_answer(&self) -> bool {
-        let reads =
-            |rule: &CompiledRule<C>| rule.reads.cost.settle.is_some() || rule.failures.is_some();
-        self.is_allowed() && self.any_ask(|rule, _| reads(rule))
-    }
-
-    fn any_ask(&self, test: impl Fn(&CompiledRule<C>, &Ask) -> bool) -> bool {
-        let here = self.asks().into_iter().flat_map(|asks| &asks.list);
-        let elsewhere = self.remotes.iter().flat_map(|remotes| &remotes.members);
-        let mut asks = here.chain(elsewhere.map(|member| &member.ask));
-        asks.any(|ask| {
-            let rule = self.state.policy().and_then(|it| it.rules.get(ask.rule));
-            rule.is_some_and(|rule| test(rule, ask))
-        })
-    }
-
-    /// Ends an allowed request: settles its costs by the facts of the answer, gives back the
-    /// permits of rules that do not count this outcome, and frees concurrency slots. A denied
-    /// request took nothing, so nothing happens. Returns what came back and what was charged.
-    pub fn finish(self, outcome: Outcome, answer: &impl Facts) -> Settled {
-        self.end(Some(outcome), answer)
-    }
-
-    /// Settles the costs of an allowed request by the facts of the answer, whatever its outcome,
-    /// and frees concurrency slots. Returns what came back and what was charged.
-    pub fn settle(self, answer: &impl Facts) -> Settled {
-        self.end(None, answer)
-    }
-
-    pub(crate) fn end(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
-        self.strike_failures(outcome, answer);
-        self.settle_here(outcome, answer)
-    }
-
-    /// Counts a failure for each rule that bans for them. Returns what it bans: the rule, the hash
-    /// of the key, and for how long.
-    pub(crate) fn strike_failures(
-        &self,
-        outcome: Option<Outcome>,
-        answer: &impl Facts,
-    ) -> SmallVec<[(usize, u64, Duration); 1]> {
-        let asks = self.asks().filter(|_| self.is_allowed());
-        let attempts = asks.into_iter().flat_map(|asks| {
-            let attempts = asks.list.iter().filter(|ask| ask.what == What::Attempt);
-            attempts.filter_map(|ask| Some((asks.policy.rules.get(ask.rule)?, ask)))
-        });
-        let banned = attempts.filter_map(|(rule, ask)| match rule.outcome(outcome, answer) {
-            Some(Outcome::Failure) => Some((ask.rule, ask.hash, rule.strike(ask.hash)?)),
-            _ => None,
-        });
-        banned.collect()
-    }
-
-    pub(crate) fn settle_here(self, outcome: Option<Outcome>, answer: &impl Facts) -> Settled {
-        let costs = |asks: &Asks<R, C>| -> SmallVec<[u64; 8]> {
-            let asked = asks.list.iter();
-            asked
-                .map(|ask| asks.policy.actual(ask, outcome, answer))
-                .collect()
-        };
-        match self.state {
-            State::One(asks, held) => {
-                let actual = costs(&asks).first().copied();
-                let actual = actual.unwrap_or(held.granted.n());
-                let now = asks.now();
-                asks.with(0, |limit| limit.correct(held, actual, now))
-                    .unwrap_or_default()
-            }
-            State::Granted(mut granted) => {
-                let costs = costs(granted.composition().inner());
-                // There is a cost for each limit.
-                granted.settle(costs).unwrap_or_default()
-            }
-            State::Many(mut many) => {
-                let costs = costs(many.asks());
-                many.settle(&costs)
-            }
-            _ => Settled::default(),
-        }
-    }
-
-    /// Gives all permits of an allowed request back, as far as they can be. Returns how many came
-    /// back, over all limits.
-    pub fn undo(self) -> u64 {
-        match self.state {
-            State::One(asks, held) => {
-                let now = asks.now();
-                asks.with(0, |limit| limit.give_back(held, now))
-                    .unwrap_or(0)
-            }
-            mut several => several.undo(),
         }
     }
 }
@@ -547,7 +383,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     fn available(&self, index: usize, now: Tick) -> u64 {
         let available = |ask: &Ask| {
             let limit = self.limit(ask)?;
-            limit.visit(self.key(ask), ask.plan, false, Available(now))
+            let available = With(|limit: &dyn Member<C>| limit.available_at(now));
+            limit.visit(self.key(ask), ask.plan, false, available)
         };
         self.list.get(index).and_then(available).unwrap_or(0)
     }

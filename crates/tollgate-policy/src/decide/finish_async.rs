@@ -7,10 +7,9 @@ use tollgate::outcome::Settled;
 use super::asks::Ask;
 use super::decision::Decision;
 use crate::facts::Facts;
-use crate::file::CountOf;
 use crate::limit::{PolicyClock, RemoteError};
 use crate::policy::Policy;
-use crate::rule::{Outcome, What};
+use crate::rule::Outcome;
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Ends an allowed request as [`finish`](Self::finish) does, also at the stores that decide
@@ -114,12 +113,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 return Ok(here);
             };
             for (rule, hash, long) in banned {
-                let mut members = remotes.members.iter();
                 let is_of = |ask: &Ask| (ask.rule, ask.hash) == (rule, hash);
-                if let Some(member) = members.find(|member| is_of(&member.ask)) {
-                    let store = &member.remote.store;
-                    store.ban_for(remotes.ask(member), long).await;
-                }
+                remotes.ban(is_of, long).await;
             }
             Ok(here.plus(remotes.settle(costs).await?))
         }
@@ -162,39 +157,5 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             Some(mut remotes) => Ok(here.saturating_add(remotes.undo().await?)),
             None => Ok(here),
         }
-    }
-}
-
-impl<C> Policy<C> {
-    /// Returns what a request cost in the end.
-    pub(crate) fn actual(&self, ask: &Ask, outcome: Option<Outcome>, answer: &impl Facts) -> u64 {
-        let Some(rule) = self.rules.get(ask.rule) else {
-            return ask.cost;
-        };
-        let count = match ask.what {
-            What::Attempt => CountOf::Failures,
-            _ => rule.count,
-        };
-        let outcome = outcome.filter(|_| count != CountOf::All);
-        match (count, rule.outcome(outcome, answer)) {
-            (CountOf::Failures, Some(Outcome::Success | Outcome::Neither))
-            | (
-                CountOf::Successes,
-                Some(Outcome::Failure | Outcome::Neither | Outcome::Unanswered),
-            ) => {
-                return 0;
-            }
-            _ => {}
-        }
-        let settle = rule.reads.cost.settle.as_ref();
-        let answer = self.registry.resolve(answer);
-        let Some(actual) = settle.and_then(|name| answer.values(name).largest().0) else {
-            return ask.cost;
-        };
-        let What::Limit(limit) = ask.what else {
-            return ask.cost;
-        };
-        let most = rule.most_settled(limit, ask.plan, ask.hash);
-        actual.min(most.max(ask.cost))
     }
 }

@@ -24,9 +24,9 @@ const ROUNDS: u32 = 3;
 /// The permits of a request that many limits allow. If it is dropped, it keeps its permits and
 /// leaves its concurrency slots.
 pub(crate) struct Many<R: Deref<Target = Policy<C>>, C: PolicyClock> {
-    asks: Asks<R, C>,
+    pub(super) asks: Asks<R, C>,
     /// What each limit granted, until it is settled, given back or left.
-    held: Vec<Option<Held>>,
+    pub(super) held: Vec<Option<Held>>,
 }
 
 /// Why a request is not allowed.
@@ -38,15 +38,6 @@ pub(crate) enum Refused {
 }
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Many<R, C> {
-    /// `held` is what [`take_all`] returned for these limits.
-    pub(crate) const fn new(asks: Asks<R, C>, held: Vec<Option<Held>>) -> Self {
-        Self { asks, held }
-    }
-
-    pub(crate) const fn asks(&self) -> &Asks<R, C> {
-        &self.asks
-    }
-
     /// Returns what a limit granted.
     pub(crate) fn info(&self, index: usize) -> Option<GrantInfo> {
         let held = self.held.get(index)?.as_ref()?;

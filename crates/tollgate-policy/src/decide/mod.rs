@@ -6,10 +6,12 @@ mod asked;
 mod asks;
 mod collect;
 mod decision;
+mod finish;
 mod finish_async;
 mod many;
 mod remotes;
 mod state;
+mod strike;
 mod visits;
 
 use std::slice;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
@@ -15,13 +16,9 @@ pub(crate) struct RemoteMember {
     pub(crate) ask: Ask,
     pub(crate) remote: Remote,
     /// `None` if it was not asked.
-    pub(crate) answer: Option<RemoteAnswer>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum RemoteAnswer {
-    Granted(GrantInfo, Option<FallbackKind>),
-    Denied(Denied, Option<FallbackKind>),
+    pub(crate) answer: Option<Result<GrantInfo, Denied>>,
+    /// What answered in the place of its store.
+    pub(crate) fallback: Option<FallbackKind>,
 }
 
 /// A limit of a store that denies the request.
@@ -100,10 +97,10 @@ impl Remotes {
             start = call.end;
             match taken {
                 Ok(grants) => {
-                    for (member, index) in self.members_of(&call).zip(0..) {
-                        let fallback = grants.fallback(index);
-                        let info = grants.info(index);
-                        member.answer = info.map(|info| RemoteAnswer::Granted(info, fallback));
+                    let members = self.members.iter_mut().skip(call.start);
+                    for (member, index) in members.take(call.len()).zip(0..) {
+                        member.answer = grants.info(index).map(Ok);
+                        member.fallback = grants.fallback(index);
                     }
                     self.taken.push((call, grants));
                 }
@@ -112,7 +109,7 @@ impl Remotes {
                     let index = if index < call.end { index } else { call.start };
                     if let Some(member) = self.members.get_mut(index) {
                         let (denied, fallback) = (refused.denied, refused.fallback);
-                        member.answer = Some(RemoteAnswer::Denied(denied, fallback));
+                        (member.answer, member.fallback) = (Some(Err(denied)), fallback);
                         let denied = DeniedElsewhere {
                             ask: member.ask,
                             denied,
@@ -130,11 +127,6 @@ impl Remotes {
             }
         }
         self.denied.is_none()
-    }
-
-    fn members_of(&mut self, call: &Range<usize>) -> impl Iterator<Item = &mut RemoteMember> {
-        let members = self.members.iter_mut();
-        members.skip(call.start).take(call.len())
     }
 
     pub(crate) fn ask<'a>(&'a self, member: &'a RemoteMember) -> RemoteAsk<'a> {
@@ -186,7 +178,7 @@ fn is_one_call(one: &RemoteMember, other: &RemoteMember) -> bool {
         (true, true) => one.ask.rule == other.ask.rule,
         _ => false,
     };
-    decide_together && one.remote.is_with(&other.remote)
+    decide_together && Arc::ptr_eq(&one.remote.store, &other.remote.store)
 }
 
 impl fmt::Debug for Remotes {

@@ -58,7 +58,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
             Self::Free(..) | Self::Refused(..) | Self::Invalid(_) => None,
             Self::Denied(asks, ..) | Self::One(asks, _) => Some(asks),
             Self::Granted(granted) => Some(granted.composition().inner()),
-            Self::Many(many) => Some(many.asks()),
+            Self::Many(many) => Some(&many.asks),
         }
     }
 

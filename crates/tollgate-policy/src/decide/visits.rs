@@ -18,28 +18,13 @@ impl<C> Visitor<C> for Take {
     }
 }
 
-/// Returns how many permits of a limit are available.
-pub(crate) struct Available(pub(crate) Tick);
+/// Calls a function with the limit.
+pub(crate) struct With<F>(pub(crate) F);
 
-impl<C> Visitor<C> for Available {
-    type Output = u64;
+impl<C, T, F: FnOnce(&dyn Member<C>) -> T> Visitor<C> for With<F> {
+    type Output = T;
 
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> u64 {
-        member.available_at(self.0)
-    }
-}
-
-/// Returns what a limit would answer.
-#[derive(Clone, Copy)]
-pub(crate) struct Look {
-    pub(crate) n: u64,
-    pub(crate) now: Tick,
-}
-
-impl<C> Visitor<C> for Look {
-    type Output = Option<Denied>;
-
-    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> Option<Denied> {
-        member.check(self.n, self.now).err()
+    fn visit<M: Member<C> + ?Sized>(self, member: &M, _: Option<&'static str>) -> T {
+        (self.0)(&member)
     }
 }

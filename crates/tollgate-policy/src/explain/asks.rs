@@ -2,27 +2,18 @@
 
 use tollgate::AnyAlgorithm;
 
-use super::display::{Shown, ShownValues};
 use super::{Asks, Cost, KeyPart, Plan, key};
-use crate::choose::{Asked, Why};
-use crate::facts::{FactName, Facts};
-use crate::file::{Override, Plans, Rule};
-use crate::rule::failure;
+use crate::choose::{Asked, NoLimit};
+use crate::facts::Facts;
+use crate::file::{BanOf, Override, Plans, Rule};
+use crate::rule::{RuleFact, failure};
+use crate::when::{Shown, ShownValues};
 
 /// What a rule that applies does.
 pub(super) enum Outcome {
     /// The rule denies the request whatever is left.
-    Denies(Why),
+    Denies(NoLimit),
     Asks(Asked),
-}
-
-/// The limits of a request.
-#[derive(Default)]
-struct Limits {
-    texts: Vec<String>,
-    plan: Option<Plan>,
-    is_override: bool,
-    denies: Option<String>,
 }
 
 /// Why a rule denies a request whose conditions may hold by values that are not read.
@@ -44,87 +35,79 @@ pub(super) fn of(
     facts: &(impl Facts + ?Sized),
 ) -> Asks {
     let key = key::key(rule, facts);
-    let mut limits = match outcome {
-        Outcome::Denies(why) => Limits {
-            denies: Some(denies(rule, *why, &key, facts)),
-            ..Limits::default()
-        },
-        Outcome::Asks(asked) => limits(rule, asked.plan, own, facts),
+    let (mut limits, plan, denies) = match outcome {
+        Outcome::Denies(why) => (Vec::new(), None, Some(denies(rule, *why, &key, facts))),
+        Outcome::Asks(asked) => {
+            let (limits, plan) = limits(rule, asked.plan, own, facts);
+            (limits, plan, None)
+        }
     };
-    let mut cost = cost(rule, &limits.texts, facts);
+    let mut cost = cost(rule, &limits, facts);
     if let Outcome::Asks(asked) = outcome {
-        if !asks_requests(&limits.texts) {
+        if !asks_requests(&limits) {
             cost.permits = asked.cost;
         }
-        let attempts = failure::attempts(rule.ban.as_ref().filter(|_| !rule.shadow));
-        if let Some(Ok(window)) = attempts {
-            limits.texts.insert(0, window.to_string());
+        let ban = rule.ban.as_ref().filter(|_| !rule.shadow);
+        let ban = ban.filter(|ban| ban.of == BanOf::Failures);
+        let window = ban.map(|ban| failure::window(ban.after.value, failure::within(ban)));
+        if let Some(Ok(window)) = window {
+            limits.insert(0, window.to_string());
         }
     }
     Asks {
         key,
-        limits: limits.texts,
-        plan: limits.plan,
-        is_override: limits.is_override,
+        limits,
+        plan,
+        is_override: own.is_some(),
         cost,
         store: rule.store.value.clone(),
-        denies: limits.denies,
+        denies,
         status: rule.status.map(|status| status.value),
     }
 }
 
 /// Returns why a rule denies a request whatever is left.
-fn denies(rule: &Rule, why: Why, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
+fn denies(rule: &Rule, why: NoLimit, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
     let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
     let missing = key.iter().find(|part| part.value.is_none());
     match (why, ambiguous, missing, &rule.plan) {
-        (Why::Unread(_), ..) => UNREAD.into(),
-        (Why::Ambiguous(_), Some(part), ..) => format!("{part}, so it is ambiguous"),
-        (Why::Missing(_), _, Some(part), _) => {
+        (NoLimit::Unread, ..) => UNREAD.into(),
+        (NoLimit::Ambiguous, Some(part), ..) => format!("{part}, so it is ambiguous"),
+        (NoLimit::Missing, _, Some(part), _) => {
             format!("{} is missing, and missing = \"deny\"", part.name)
         }
-        (Why::NoPlan(_), .., Some(plans)) => {
+        (NoLimit::NoPlan, .., Some(plans)) => {
             format!("{}, and there is no default", plan_said(rule, plans, facts))
         }
         _ => cost(rule, &[], facts).why.unwrap_or_default(),
     }
 }
 
+/// Returns the limits of a request, and its plan.
 fn limits(
     rule: &Rule,
     plan: usize,
     own: Option<&Override>,
     facts: &(impl Facts + ?Sized),
-) -> Limits {
+) -> (Vec<String>, Option<Plan>) {
     if let Some(own) = own {
-        return Limits {
-            texts: overridden(rule, own),
-            is_override: true,
-            ..Limits::default()
-        };
+        return (overridden(rule, own), None);
     }
     let Some(plans) = &rule.plan else {
-        let limits = rule.limits.iter();
-        return Limits {
-            texts: limits.map(|limit| limit.value.clone()).collect(),
-            ..Limits::default()
-        };
+        let limits = rule.limits.iter().map(|limit| limit.value.clone());
+        return (limits.collect(), None);
     };
-    let (name, limit) = match plans.limits.get(plan) {
-        Some((name, limit)) => (name.value.clone(), limit.value.clone()),
-        None => return Limits::default(),
+    let Some((name, limit)) = plans.limits.get(plan) else {
+        return (Vec::new(), None);
     };
+    let name = name.value.clone();
     let said = plan_said(rule, plans, facts);
-    let named = key::values(rule, &FactName::new(&plans.by), facts).single();
+    let named = RuleFact::of(rule, &plans.by).values(facts).single();
     let why = match named.is_some_and(|value| value.as_text() == name.as_str()) {
         true => said,
         false => format!("{said}, so the default"),
     };
-    Limits {
-        texts: vec![limit],
-        plan: Some(Plan { name, why }),
-        ..Limits::default()
-    }
+    (vec![limit.value.clone()], Some(Plan { name, why }))
 }
 
 /// Returns the limits of a key that has an override: it takes the place of each rate.
@@ -140,7 +123,7 @@ fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
 /// Returns what a request says of its plan.
 fn plan_said(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> String {
     let by = plans.by.as_str();
-    let named = key::values(rule, &FactName::new(by), facts);
+    let named = RuleFact::of(rule, by).values(facts);
     let said = ShownValues(&named).to_string();
     let Some(value) = named.single() else {
         return format!("{by} is {said}");
@@ -174,7 +157,7 @@ fn cost(rule: &Rule, limits: &[String], facts: &(impl Facts + ?Sized)) -> Cost {
         let is_one = asks_requests(limits);
         return of(if is_one { 1 } else { default }, None);
     };
-    let values = key::values(rule, fact, facts);
+    let values = RuleFact::of(rule, fact.as_str()).values(facts);
     let (largest, is_known) = values.largest();
     let said = format!("{} is {}", fact.value, ShownValues(&values));
     let max = rule.cost.max.as_ref().map_or(u64::MAX, |max| max.value);

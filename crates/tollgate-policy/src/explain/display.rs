@@ -3,26 +3,7 @@
 use std::fmt;
 
 use super::{Applied, Asks, Cost, Explained, Explanation, KeyPart, List, Listed};
-use crate::facts::FactValues;
-use crate::when::{write_value, write_values};
-
-/// A value of a request, which can be anything: it is cut, and has no control characters.
-pub(super) struct Shown<'v>(pub(super) &'v str);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_value(f, self.0)
-    }
-}
-
-/// The values of a fact.
-pub(super) struct ShownValues<'v>(pub(super) &'v FactValues<'v>);
-
-impl fmt::Display for ShownValues<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_values(f, self.0)
-    }
-}
+use crate::when::Shown;
 
 /// Says what a policy does with a request, in a few words.
 pub(super) fn summary(entry: Option<&Listed>, rules: &[Explained]) -> String {

@@ -5,43 +5,28 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::KeyPart;
-use super::display::ShownValues;
-use crate::facts::{FactKind, FactName, FactValue, FactValues, Facts};
-use crate::file::{Applies, Networks, Rule};
-use crate::rule::{can_be_key, of_values, part};
-use crate::when::{clean_path, lower_host};
+use crate::facts::{FactKind, FactName, FactValue, Facts};
+use crate::file::{Networks, Rule};
+use crate::rule::{RuleFact, can_be_key, of_values};
+use crate::when::{ShownValues, clean_path, lower_host};
 
 /// Returns the parts of a rule's key for a request.
 pub(super) fn key(rule: &Rule, facts: &(impl Facts + ?Sized)) -> Vec<KeyPart> {
     let part = |name: &str| {
-        let fact = FactName::new(name);
-        let values = values(rule, &fact, facts);
+        let fact = RuleFact::of(rule, name);
+        let values = fact.values(facts);
         let ambiguous = ShownValues(&values).to_string();
+        let fact = &fact.name;
         let value = of_values(values, rule.repeated);
         let is_ambiguous = value.is_err();
-        let value = value.ok().flatten().filter(|it| can_be_key(&fact, it));
+        let value = value.ok().flatten().filter(|it| can_be_key(fact, it));
         KeyPart {
             name: name.into(),
-            value: value.map(|value| shown(&fact, &value, &rule.network)),
+            value: value.map(|value| shown(fact, &value, &rule.network)),
             ambiguous: is_ambiguous.then_some(ambiguous),
         }
     };
     rule.key.iter().map(|name| part(name)).collect()
-}
-
-/// Returns the values of a fact that a rule reads.
-pub(super) fn values<'f>(
-    rule: &Rule,
-    fact: &FactName,
-    facts: &'f (impl Facts + ?Sized),
-) -> FactValues<'f> {
-    match (fact.kind(), &rule.when.value) {
-        (FactKind::PathPart(name), Applies::When(when)) => {
-            part(when, name, facts.values(&FactName::new("path")))
-        }
-        (FactKind::PathPart(_), _) => FactValues::NONE,
-        _ => facts.values(fact),
-    }
 }
 
 /// Returns a value as the key has it. The same address, host or path in other spellings is the

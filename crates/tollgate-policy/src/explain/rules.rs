@@ -2,7 +2,7 @@
 
 use super::asks::{self, Outcome};
 use super::{Applied, Explained, List, Listed};
-use crate::choose::{Asked, Chooser, Recorder, Why};
+use crate::choose::{Asked, Chooser, NoLimit, Recorder, Why};
 use crate::facts::Facts;
 use crate::file::{Applies, Apply, Override, PolicyFile, Rule};
 use crate::rule::{Bytes, Reads};
@@ -73,7 +73,7 @@ impl Recorder for Recorded<'_> {
         self.set(rule, State::Skipped);
     }
 
-    fn refuse(&mut self, rule: usize, _: bool, by: Option<usize>, why: Why) {
+    fn refuse(&mut self, rule: usize, _: bool, by: Option<usize>, why: NoLimit) {
         self.set(rule, State::Applies(by, Outcome::Denies(why)));
     }
 

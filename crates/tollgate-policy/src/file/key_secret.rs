@@ -48,8 +48,7 @@ impl PolicyFile {
             Err(VarError::NotPresent) => format!("needs a value{of}, which is not set"),
             Err(VarError::NotUnicode(_)) => format!("must be text{of}"),
         };
-        let mut problems = Problems::new();
-        problems.push(Problem::error("key-secret", "", message).at(written.position));
-        Err(problems)
+        let problem = Problem::error("key-secret", "", message);
+        Err(problem.at(written.position).into())
     }
 }

@@ -22,6 +22,8 @@ pub use remote::{
     FallbackKind, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants, RemoteLimit,
     RemoteRefusal, RemoteStore,
 };
+#[cfg(feature = "redis")]
+pub(crate) use spec::ALGORITHMS;
 pub use spec::LimitSpec;
 pub(crate) use spec::{Spec, config_message};
 
@@ -149,63 +151,34 @@ impl<C> fmt::Debug for RuleLimit<C> {
     }
 }
 
-/// Lends a clock to a composition whose limits have none, such as a concurrency alone. It grants
-/// everything.
-pub(crate) struct OnlyClock<'c, C>(pub(crate) &'c C);
-
-impl<C> Member<C> for OnlyClock<'_, C> {
-    fn clock(&self) -> Option<&C> {
-        Some(self.0)
-    }
-
-    fn place(&self) -> Place {
-        Place::of(self.0)
-    }
-
-    fn check(&self, _: u64, _: Tick) -> Result<(), Denied> {
-        Ok(())
-    }
-
-    fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        Ok(Granted::new(n, now).into())
-    }
-
-    fn available_at(&self, _: Tick) -> u64 {
-        u64::MAX
-    }
-
-    fn give_back(&self, held: Held, _: Tick) -> u64 {
-        held.granted.n()
-    }
-
-    fn charge_to(&self, n: u64, now: Tick) -> Charged {
-        Charged::new(n, now)
-    }
+/// Takes nothing, and denies a key while it is banned. Without a key, it only lends its clock to a
+/// composition whose limits have none, such as a concurrency alone.
+pub(crate) struct Gate<'b, C> {
+    pub(crate) clock: &'b C,
+    pub(crate) banned: Option<Key<&'b Table<C>>>,
 }
-
-/// Denies a key while it is banned. It takes nothing.
-pub(crate) struct Gate<'b, C>(pub(crate) Key<&'b Table<C>>);
 
 impl<C: Clock> Member<C> for Gate<'_, C> {
     fn clock(&self) -> Option<&C> {
-        Member::clock(&self.0)
+        Some(self.clock)
     }
 
     fn place(&self) -> Place {
-        Member::place(&self.0)
+        let banned = self.banned.as_ref();
+        banned.map_or_else(|| Place::of(self.clock), Member::place)
     }
 
     fn check(&self, _: u64, now: Tick) -> Result<(), Denied> {
-        self.0.check(1, now)
+        self.banned.as_ref().map_or(Ok(()), |key| key.check(1, now))
     }
 
     fn take(&self, n: u64, now: Tick) -> Result<Held, Denied> {
-        self.0.check(1, now)?;
+        self.check(n, now)?;
         Ok(Granted::new(n, now).into())
     }
 
     fn available_at(&self, now: Tick) -> u64 {
-        self.0.check(1, now).map_or(0, |()| u64::MAX)
+        self.check(1, now).map_or(0, |()| u64::MAX)
     }
 
     fn give_back(&self, held: Held, _: Tick) -> u64 {

@@ -72,10 +72,6 @@ impl fmt::Debug for KeyRef<'_> {
 /// }
 ///
 /// impl KeyedLimit for Budget {
-///     fn check(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
-///         let left = self.change(key, Some).unwrap_or(0);
-///         (left >= n).then_some(left).ok_or(Denied::busy(n))
-///     }
 ///     fn take(&self, key: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
 ///         self.change(key, |left| left.checked_sub(n)).ok_or(Denied::busy(n))
 ///     }
@@ -97,15 +93,8 @@ impl fmt::Debug for KeyRef<'_> {
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
 pub trait KeyedLimit: fmt::Debug + Send + Sync {
-    /// Returns how many permits a key has left, or the answer to a request for `n` of them. Takes
+    /// Takes `n` permits of a key, or none. Returns how many are left. If `n` is 0, it changes
     /// nothing.
-    ///
-    /// # Errors
-    ///
-    /// The [`Denied`] that [`take`](Self::take) would return.
-    fn check(&self, key: KeyRef<'_>, n: u64, now: Tick) -> Result<u64, Denied>;
-
-    /// Takes `n` permits of a key, or none. Returns how many are left.
     ///
     /// # Errors
     ///
@@ -114,6 +103,18 @@ pub trait KeyedLimit: fmt::Debug + Send + Sync {
 
     /// Gives `n` permits of a key back that were taken. Returns how many came back.
     fn undo(&self, key: KeyRef<'_>, n: u64, now: Tick) -> u64;
+
+    /// Returns how many permits a key has left, or the answer to a request for `n` of them. Takes
+    /// nothing. The default takes 0 permits, and if fewer than `n` are left, it answers
+    /// [`Denied::busy`]. If [`take`](Self::take) tells how long to wait, implement this too.
+    ///
+    /// # Errors
+    ///
+    /// The [`Denied`] that [`take`](Self::take) would return.
+    fn check(&self, key: KeyRef<'_>, n: u64, now: Tick) -> Result<u64, Denied> {
+        let left = self.take(key, 0, now)?;
+        (left >= n).then_some(left).ok_or(Denied::busy(n))
+    }
 
     /// Corrects an estimate of `n` permits to what the request cost in the end. The default gives
     /// back unused permits, and charges nothing more.

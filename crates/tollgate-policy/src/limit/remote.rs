@@ -249,9 +249,4 @@ impl Remote {
     pub(crate) fn concurrency(&self, plan: usize) -> Option<u64> {
         self.store.concurrency(&*self.limit, plan)
     }
-
-    /// Returns whether both limits are decided in one call.
-    pub(crate) fn is_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.store, &other.store)
-    }
 }

@@ -53,16 +53,14 @@ pub(crate) enum Spec {
     Own { name: String },
 }
 
-/// The names that a limit's text can begin with, besides the registered ones.
-const NAMES: [&str; 8] = [
+/// The algorithms that a limit's text can begin with, in memory and on a server.
+pub(crate) const ALGORITHMS: [&str; 6] = [
     "token-bucket",
     "gcra",
     "leaky-meter",
     "leaky-queue",
     "fixed-window",
     "sliding-window",
-    "intervals",
-    "concurrency",
 ];
 
 impl Spec {
@@ -87,9 +85,9 @@ impl Spec {
                 .map_err(|_| "must have a number of requests, as in `concurrency 50`".into());
         }
         let is_name = name.starts_with(|first: char| first.is_alphabetic());
-        if is_name && !NAMES.contains(&name) {
-            let known = NAMES.iter().copied().chain(own.iter().copied());
-            let known = known_names(name, known);
+        let known = ALGORITHMS.into_iter().chain(["intervals", "concurrency"]);
+        if is_name && !known.clone().any(|known| known == name) {
+            let known = known_names(name, known.chain(own.iter().copied()));
             return Err(format!("must begin with an algorithm or a rate{known}"));
         }
         match text.parse::<AnyAlgorithm>() {

@@ -55,10 +55,7 @@ impl PolicyFile {
                 Self::default()
             }
         };
-        Ok(match problems.has_errors() {
-            true => Err(problems),
-            false => Ok(file),
-        })
+        Ok(problems.or(file))
     }
 }
 

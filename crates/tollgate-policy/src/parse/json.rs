@@ -4,22 +4,13 @@ use std::collections::HashSet;
 
 use super::lines::Lines;
 use super::tree::{Entries, Node, Tree, at};
-use crate::file::disk::MAX_BYTES;
-use crate::problem::{Position, Problem, Problems, quoted};
+use crate::problem::{Problem, Problems, quoted};
 
 /// How deep values may be nested. TOML allows the same.
 const MAX_DEPTH: usize = 80;
 
 /// Returns the fields of a file, or `None` if its text is not a table of JSON.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Entries> {
-    if text.len() > MAX_BYTES {
-        let message = format!(
-            "the file has {} bytes, but may have at most 16 MiB",
-            text.len()
-        );
-        problems.push(Problem::error("", "", message).at(Position::new(1, 1)));
-        return None;
-    }
     let lines = Lines::new(text);
     let mut reader = Reader {
         text,

@@ -29,26 +29,30 @@ pub(crate) use parts::MAX_PLANS;
 pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
 
 use crate::file::PolicyFile;
-use crate::problem::Problems;
+use crate::file::disk::MAX_BYTES;
+use crate::problem::{Position, Problem, Problems};
+use tree::Entries;
 
 /// Reads a policy from TOML. Errors are reported, and wrong parts are left out of the policy.
 pub(crate) fn read_toml(text: &str) -> (PolicyFile, Problems) {
-    let mut problems = Problems::new();
-    let file = match toml::parse(text, &mut problems) {
-        Some(entries) => top::file(&entries, &mut problems),
-        None => PolicyFile::default(),
-    };
-    (file, problems)
+    read(text, toml::parse)
 }
 
-/// Reads a policy from JSON. Errors are reported, and wrong parts are left out of the policy.
+/// Reads a policy from JSON, as [`read_toml`] does.
 pub(crate) fn read_json(text: &str) -> (PolicyFile, Problems) {
+    read(text, json::parse)
+}
+
+fn read(text: &str, parse: fn(&str, &mut Problems) -> Option<Entries>) -> (PolicyFile, Problems) {
+    let size = text.len();
+    if size > MAX_BYTES {
+        let message = format!("the file has {size} bytes, but may have at most 16 MiB");
+        let problem = Problem::error("", "", message).at(Position::new(1, 1));
+        return (PolicyFile::default(), problem.into());
+    }
     let mut problems = Problems::new();
-    let file = match json::parse(text, &mut problems) {
-        Some(entries) => top::file(&entries, &mut problems),
-        None => PolicyFile::default(),
-    };
-    (file, problems)
+    let file = parse(text, &mut problems).map(|entries| top::file(&entries, &mut problems));
+    (file.unwrap_or_default(), problems)
 }
 
 impl PolicyFile {
@@ -69,10 +73,7 @@ impl PolicyFile {
     /// All errors of the file. If the text is not JSON, the first error of its syntax.
     pub fn from_json(text: &str) -> Result<Self, Problems> {
         let (file, problems) = read_json(text);
-        match problems.has_errors() {
-            true => Err(problems),
-            false => Ok(file),
-        }
+        problems.or(file)
     }
 
     /// Reads a policy from TOML.
@@ -98,9 +99,6 @@ impl PolicyFile {
     /// All errors of the file, or only the syntax error if the text is not TOML.
     pub fn from_toml(text: &str) -> Result<Self, Problems> {
         let (file, problems) = read_toml(text);
-        match problems.has_errors() {
-            true => Err(problems),
-            false => Ok(file),
-        }
+        problems.or(file)
     }
 }

@@ -280,16 +280,11 @@ fn open_at_most(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {
     table.only("an open fallback", &["at_most", "per"], problems);
     let at_most = table.need("at_most", problems);
     let at_most = at_most.and_then(|number| number.number(1, u64::MAX, problems));
-    let per = table.get("per");
-    let has_per = per.is_some();
-    let per = per.and_then(|per| per.duration(problems));
-    match (per, has_per) {
-        (None, true) => None,
-        (per, _) => Some(Fallback::OpenAtMost {
-            at_most: at_most?,
-            per,
-        }),
-    }
+    let per = table.get("per").map(|per| per.duration(problems));
+    Some(Fallback::OpenAtMost {
+        at_most: at_most?,
+        per: per.map_or(Some(None), |per| per.map(Some))?,
+    })
 }
 
 fn local_share(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {

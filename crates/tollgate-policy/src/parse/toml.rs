@@ -8,7 +8,6 @@ use toml::de::{DeString, DeTable, DeValue, Error};
 use super::lines::Lines;
 use super::secret::KEY_SECRET;
 use super::tree::{Entries, Node, Tree, at};
-use crate::file::disk::MAX_BYTES;
 use crate::problem::{Position, Problem, Problems};
 
 /// The largest file in which all errors of syntax are reported, in bytes. Each error costs memory
@@ -20,22 +19,13 @@ const MAX_SEPARATORS: usize = 4_000_000;
 
 /// Returns the fields of a file, or `None` if its text is not TOML.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Entries> {
-    let start = Position::new(1, 1);
-    if text.len() > MAX_BYTES {
-        let message = format!(
-            "the file has {} bytes, but may have at most 16 MiB",
-            text.len()
-        );
-        problems.push(Problem::error("", "", message).at(start));
-        return None;
-    }
     let separators = text.bytes().filter(|byte| b"=,.[{".contains(byte)).count();
     if separators > MAX_SEPARATORS {
         let message = format!(
             "the file has {separators} of the characters `= , . [ {{`, but may have at most \
              {MAX_SEPARATORS}"
         );
-        problems.push(Problem::error("", "", message).at(start));
+        problems.push(Problem::error("", "", message).at(Position::new(1, 1)));
         return None;
     }
     let lines = Lines::new(text);

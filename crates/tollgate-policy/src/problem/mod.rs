@@ -276,7 +276,15 @@ impl Problems {
         self.list.iter()
     }
 
-    /// Returns whether an error of a field, or of a part of it, was kept.
+    /// Returns a value if there is no error, and the problems otherwise.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, Self> {
+        match self.has_errors() {
+            true => Err(self),
+            false => Ok(value),
+        }
+    }
+
+    /// Returns whether there is an error of a field or of a part of it, as far as they were kept.
     pub(crate) fn has_error(&self, field: &str) -> bool {
         let mut errors = self.list.iter();
         errors.any(|it| it.severity == Severity::Error && it.field.starts_with(field))
@@ -305,6 +313,14 @@ impl Problems {
         };
         let message = format!("{omitted} more problems are not shown");
         (omitted > 0).then(|| Problem::new(severity, "", "", &message))
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        let mut problems = Self::new();
+        problems.push(problem);
+        problems
     }
 }
 

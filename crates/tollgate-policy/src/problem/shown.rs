@@ -16,9 +16,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 
 /// Returns the beginning of a name in quotes, as messages show it.
 pub(crate) fn quoted(name: &str) -> String {
-    let mut short = Excerpt::new(MAX_VALUE);
-    let _ = write!(short, "{name:?}");
-    short.text
+    Excerpt::of_value(&format_args!("{name:?}"))
 }
 
 /// Returns a number as a file writes it: with the multiplier that makes it shortest.

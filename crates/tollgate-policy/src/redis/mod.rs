@@ -55,8 +55,8 @@ use tollgate_redis::{
 
 use crate::file;
 use crate::limit::{
-    FallbackKind, LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture, RemoteGrants,
-    RemoteLimit, RemoteRefusal, RemoteStore,
+    ALGORITHMS, FallbackKind, LimitSpec, RemoteAsk, RemoteDenied, RemoteError, RemoteFuture,
+    RemoteGrants, RemoteLimit, RemoteRefusal, RemoteStore,
 };
 use crate::parse::known_names;
 
@@ -65,18 +65,6 @@ use stored::{algorithm, name, user};
 
 /// The algorithm that counts requests, not costs.
 const CONCURRENCY: &str = "concurrency";
-
-/// The names that the text of a limit can begin with.
-const ALGORITHMS: [&str; 8] = [
-    "token-bucket",
-    "gcra",
-    "leaky-meter",
-    "leaky-queue",
-    "fixed-window",
-    "sliding-window",
-    "sliding-log",
-    CONCURRENCY,
-];
 
 /// A store whose limits are on Redis or Valkey.
 ///
@@ -121,26 +109,17 @@ impl Client for NoServer {
 }
 
 /// A limit of a rule: one limiter for each plan.
-struct Plans<C>(Vec<Plan<C>>);
+struct Plans<C>(Vec<Arc<Plan<C>>>);
 
 struct Plan<C> {
-    limiter: Arc<RedisLimiter<C>>,
+    limiter: RedisLimiter<C>,
     /// How many requests may be inside at once, if it counts these and not costs.
     concurrency: Option<u64>,
 }
 
-impl<C> Clone for Plan<C> {
-    fn clone(&self) -> Self {
-        Self {
-            limiter: Arc::clone(&self.limiter),
-            concurrency: self.concurrency,
-        }
-    }
-}
-
 /// Grants, with what gives them back.
 struct Grants<C> {
-    limits: Vec<(Plan<C>, Vec<u8>)>,
+    limits: Vec<(Arc<Plan<C>>, Vec<u8>)>,
     grants: Vec<Grant>,
 }
 
@@ -200,7 +179,7 @@ impl<C: Client + 'static> RedisStore<C> {
             _ => refused(error.to_string()),
         })?;
         Ok(Plan {
-            limiter: Arc::new(limiter),
+            limiter,
             concurrency,
         })
     }
@@ -211,7 +190,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         let (mut plans, mut refusals) = (Vec::new(), Vec::new());
         for (position, text) in spec.limits.iter().enumerate() {
             match self.plan(spec, position, text) {
-                Ok(plan) => plans.push(plan),
+                Ok(plan) => plans.push(Arc::new(plan)),
                 // The plans have one fallback.
                 Err(refusal) if refusals.contains(&refusal) => {}
                 Err(refusal) => refusals.push(refusal),
@@ -243,13 +222,13 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
             let mut limits = Vec::with_capacity(asked.len());
             let mut costs = Vec::with_capacity(asked.len());
             for (index, ask) in asked.iter().enumerate() {
-                let plan = plan::<C>(ask).ok_or(RemoteDenied {
+                let plan = plan_of::<C>(ask.limit, ask.plan).ok_or(RemoteDenied {
                     index,
                     denied: Denied::no_such_plan(ask.cost),
                     fallback: None,
                 })?;
                 costs.push(plan.concurrency.map_or(ask.cost, |_| 1));
-                limits.push((plan.clone(), user(ask.key.bytes())));
+                limits.push((Arc::clone(plan), user(ask.key.bytes())));
             }
             let taken = match all(&limits) {
                 Some(all) => all.try_acquire_each(&costs).await,
@@ -272,7 +251,7 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         long: Duration,
     ) -> RemoteFuture<'a, Option<Duration>> {
         Box::pin(async move {
-            let plan = plan::<C>(&ask)?;
+            let plan = plan_of::<C>(ask.limit, ask.plan)?;
             let key = plan.limiter.key(user(ask.key.bytes()));
             // A server that does not answer can't ban.
             key.ban_for(long).await.ok()?;
@@ -328,17 +307,13 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
 
 /// Returns the limits, to be decided together. A rule is asked once for each key of a request, so
 /// no limit occurs twice. `None` if there are none.
-fn all<C: Client>(limits: &[(Plan<C>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
+fn all<C: Client>(limits: &[(Arc<Plan<C>>, Vec<u8>)]) -> Option<RedisAll<'_, C>> {
     let keys = limits.iter().map(|(plan, user)| plan.limiter.key(user));
     let keys: Vec<RedisKey<'_, C>> = keys.collect();
     RedisAll::new(keys).ok()
 }
 
-fn plan<'a, C: Client + 'static>(ask: &RemoteAsk<'a>) -> Option<&'a Plan<C>> {
-    plan_of(ask.limit, ask.plan)
-}
-
-fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Plan<C>> {
+fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Arc<Plan<C>>> {
     limit.downcast_ref::<Plans<C>>()?.0.get(plan)
 }
 
@@ -346,7 +321,8 @@ fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Pla
 fn message(error: &ParseLimitError) -> String {
     match error {
         ParseLimitError::UnknownAlgorithm { name } => {
-            let known = known_names(name, ALGORITHMS.into_iter());
+            let known = ALGORITHMS.into_iter().chain(["sliding-log", CONCURRENCY]);
+            let known = known_names(name, known);
             format!("must begin with an algorithm of the server or a rate{known}")
         }
         _ => error.to_string(),

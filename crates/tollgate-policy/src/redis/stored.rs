@@ -7,7 +7,7 @@ use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::facts::{FactName, FactValue};
+use crate::facts::FactName;
 use crate::file::secret::Secret;
 use crate::file::{PolicyFile, Rule};
 use crate::parse::{MEMORY, known_names};
@@ -165,9 +165,7 @@ impl<C> RedisStore<C> {
 }
 
 fn wrong(field: &str, message: String) -> StoredKeyError {
-    let mut problems = Problems::new();
-    problems.push(Problem::error(field, "", message));
-    StoredKeyError::Policy(problems)
+    StoredKeyError::Policy(Problem::error(field, "", message).into())
 }
 
 /// Returns the user whose values these are.
@@ -184,15 +182,10 @@ fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
             given: values.len(),
         });
     }
-    let is_key =
-        |(part, value): &(&str, &str)| can_be_key(&FactName::new(part), &FactValue::from(*value));
-    let mut given = rule
-        .key
-        .iter()
-        .map(|part| part.as_str())
-        .zip(values.iter().copied());
-    if let Some((part, value)) = given.find(|given| !is_key(given)) {
-        let (part, value) = (part.to_owned(), value.to_owned());
+    let is_key = |part: &str, value: &str| can_be_key(&FactName::new(part), &value.into());
+    let mut given = rule.key.iter().zip(values);
+    if let Some((part, value)) = given.find(|(part, value)| !is_key(part, value)) {
+        let (part, value) = (part.value.clone(), (*value).to_owned());
         return Err(StoredKeyError::Address { part, value });
     }
     let key = KeySpec::of(rule).of_values(values.iter().copied());

@@ -28,7 +28,7 @@ impl RuleFact {
 
     /// Returns the values for a request.
     #[inline]
-    pub(crate) fn values<'f>(&self, facts: &'f impl Facts) -> FactValues<'f> {
+    pub(crate) fn values<'f>(&self, facts: &'f (impl Facts + ?Sized)) -> FactValues<'f> {
         let (Some((when, path)), FactKind::PathPart(name)) = (&self.captured_by, self.name.kind())
         else {
             return facts.values(&self.name);
@@ -38,7 +38,7 @@ impl RuleFact {
 }
 
 /// Returns what `{name}` stands for in these paths.
-pub(crate) fn part<'f>(when: &When, name: &str, paths: FactValues<'f>) -> FactValues<'f> {
+fn part<'f>(when: &When, name: &str, paths: FactValues<'f>) -> FactValues<'f> {
     match paths.0 {
         Kind::None => FactValues::NONE,
         Kind::One(FactValue::Text(Cow::Borrowed(path))) => {

@@ -7,7 +7,7 @@ use tollgate::{AnyAlgorithm, FixedWindow, Quota};
 
 use super::outcome::Outcome;
 use crate::facts::{FactName, Facts};
-use crate::file::{At, Ban, BanOf, Failure, Rule};
+use crate::file::{Ban, Failure, Rule};
 
 /// How long a ban of failures lasts, and the period in which they count, if a rule does not say it.
 pub(crate) const BAN_OF_FAILURES: Duration = Duration::from_secs(15 * 60);
@@ -76,11 +76,8 @@ pub(crate) fn within(ban: &Ban) -> Duration {
     within.unwrap_or(BAN_OF_FAILURES)
 }
 
-/// Returns the limit of the requests that may fail before they ban their key. `None` if the ban
-/// counts denials.
-pub(crate) fn attempts(ban: Option<&At<Ban>>) -> Option<Result<AnyAlgorithm, QuotaError>> {
-    let ban = ban.filter(|ban| ban.of == BanOf::Failures)?;
-    let window = FixedWindow::new(Quota::per(ban.after.value, within(ban)));
-    let window = window.and_then(FixedWindow::opened_by_first_hit);
-    Some(window.map(AnyAlgorithm::from))
+/// Returns the window in which denials or failures count towards a ban.
+pub(crate) fn window(after: u64, within: Duration) -> Result<AnyAlgorithm, QuotaError> {
+    let window = FixedWindow::new(Quota::per(after, within))?;
+    Ok(window.opened_by_first_hit()?.into())
 }

@@ -63,15 +63,11 @@ impl KeySpec {
     pub(crate) fn push(&self, facts: &impl Facts, bytes: &mut Bytes) -> Result<(), NoKey> {
         let mut is_missing = false;
         for part in &self.parts {
-            let start = bytes.len();
             let value = of_values(part.values(facts), self.repeated)?;
             // A text that is no address would be a key that the client can choose.
             let value = value.filter(|value| can_be_key(&part.name, value));
             is_missing |= value.is_none();
-            self.push_value(&part.name, value, bytes);
-            if self.parts.len() > 1 {
-                push_length(bytes.len().saturating_sub(start), bytes);
-            }
+            self.push_part(&part.name, value, bytes);
         }
         match is_missing {
             true => Err(NoKey::Missing),
@@ -83,13 +79,18 @@ impl KeySpec {
     pub(crate) fn of_values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Bytes {
         let mut bytes = Bytes::new();
         for (part, value) in self.parts.iter().zip(values) {
-            let start = bytes.len();
-            self.push_value(&part.name, Some(value.into()), &mut bytes);
-            if self.parts.len() > 1 {
-                push_length(bytes.len().saturating_sub(start), &mut bytes);
-            }
+            self.push_part(&part.name, Some(value.into()), &mut bytes);
         }
         bytes
+    }
+
+    #[inline]
+    fn push_part(&self, fact: &FactName, value: Option<FactValue<'_>>, bytes: &mut Bytes) {
+        let start = bytes.len();
+        self.push_value(fact, value, bytes);
+        if self.parts.len() > 1 {
+            push_length(bytes.len().saturating_sub(start), bytes);
+        }
     }
 
     fn push_value(&self, fact: &FactName, value: Option<FactValue<'_>>, bytes: &mut Bytes) {

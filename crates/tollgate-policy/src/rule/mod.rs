@@ -16,8 +16,8 @@ use tollgate::{AnyAlgorithm, Quota};
 
 use crate::facts::Facts;
 use crate::file::{CountOf, Rule};
-use crate::limit::{KeyHash, Overrides, Remote, RuleLimit, Spec, Table};
-pub(crate) use fact::{can_be_key, part};
+use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table};
+pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
 pub use outcome::Outcome;
@@ -88,13 +88,8 @@ impl<C> CompiledRule<C> {
         }
     }
 
-    /// Returns whether a key has a limit of its own.
-    pub(crate) fn has_override(&self, hash: u64) -> bool {
-        self.override_of(hash).is_some()
-    }
-
     /// Returns the limit of a key's own.
-    fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
+    pub(crate) fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
         let overrides = &self.overrides;
         let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
         overrides.get(found.ok()?).map(|(_, algorithm)| algorithm)
@@ -123,14 +118,6 @@ impl<C> CompiledRule<C> {
             Some(Allowed::Concurrency(_)) | None => UNKNOWN_SETTLEMENT,
         };
         self.reads.cost.max.unwrap_or_else(of_limit)
-    }
-
-    /// Returns a limit of a store that decides asynchronously.
-    pub(crate) fn remote(&self, limit: usize) -> Option<&Remote> {
-        match &**self.limits.get(limit)? {
-            RuleLimit::Remote(remote) => Some(remote),
-            _ => None,
-        }
     }
 }
 
@@ -200,14 +187,7 @@ pub(crate) struct Ban<C> {
     pub(crate) bans: Arc<Table<C>>,
 }
 
-impl<C> Ban<C> {
-    /// Returns how many denials or failures ban a key, as saved states write it.
-    pub(crate) fn strikes_text(&self) -> String {
-        strikes_text(self.attempts.is_some(), self.after, self.within)
-    }
-}
-
-/// The limit of the requests that may fail before a ban.
+/// The limit of the requests that may fail.
 pub(crate) struct Attempts<C> {
     pub(crate) limit: RuleLimit<C>,
     pub(crate) quota: Quota,

@@ -115,20 +115,17 @@ impl<C: PolicyClock> Reuse<'_, C> {
             }
         }
     }
-}
 
-impl<C: PolicyClock> Reuse<'_, C> {
-    /// Restores the bans of a rule.
-    pub(crate) fn restore_bans(&self, rule: &Rule, bans: &mut Table<C>) {
+    /// Restores a table of a rule's bans or strikes, if it is one of another process.
+    pub(crate) fn restore_table(
+        &self,
+        rule: &Rule,
+        section: u32,
+        texts: &[String],
+        table: &mut Table<C>,
+    ) {
         if let Some(saved) = self.saved {
-            saved.restore_bans(rule, bans);
-        }
-    }
-
-    /// Restores the denials that count towards a ban. `text` says how many ban a key.
-    pub(crate) fn restore_strikes(&self, rule: &Rule, text: String, strikes: &mut Table<C>) {
-        if let Some(saved) = self.saved {
-            saved.restore_strikes(rule, text, strikes);
+            saved.restore_table(rule, section, texts, table);
         }
     }
 }

@@ -4,8 +4,8 @@ mod kept;
 mod saved;
 
 pub(crate) use kept::{Change, Reuse};
-pub(crate) use saved::Saved;
 pub use saved::StateError;
+pub(crate) use saved::{BANS, STRIKES, Saved};
 
 /// What a reload did with the state of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

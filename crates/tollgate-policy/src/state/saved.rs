@@ -24,7 +24,7 @@ use tollgate::keyed::KeyHasher;
 use crate::file::Rule;
 use crate::limit::{PolicyClock, RuleLimit, Spec, Table};
 use crate::policy::Policy;
-use crate::rule::CompiledRule;
+use crate::rule::strikes_text;
 
 const MAGIC: &[u8; 8] = b"tgpolic1";
 
@@ -112,82 +112,71 @@ impl<C: PolicyClock> Policy<C> {
     ///
     /// The error of the writer.
     pub fn snapshot(&self, writer: &mut impl io::Write) -> io::Result<()> {
-        let seed = self.hasher.seed().unwrap_or_default();
-        write(seed, &self.rules, writer)
-    }
-}
-
-/// Writes the state of these rules.
-fn write<C: PolicyClock>(
-    seed: [u64; 2],
-    rules: &[CompiledRule<C>],
-    writer: &mut dyn io::Write,
-) -> io::Result<()> {
-    let mut out = Vec::from(MAGIC);
-    for half in seed {
-        out.extend_from_slice(&half.to_le_bytes());
-    }
-    let mut checksum = crc32fast::Hasher::new();
-    let mut flush = |out: &mut Vec<u8>| {
-        checksum.update(out);
-        let written = writer.write_all(out);
-        out.clear();
-        written
-    };
-    for rule in rules {
-        for (index, (limit, specs)) in rule.limits.iter().zip(&rule.specs).enumerate() {
-            let mut snapshot = Vec::new();
-            match &**limit {
-                RuleLimit::Table(table) => {
-                    table.snapshot(&mut snapshot)?;
-                }
-                RuleLimit::Single(limiter) => snapshot.extend_from_slice(&limiter.snapshot()),
-                RuleLimit::Slots(_)
-                | RuleLimit::OneSlots(_)
-                | RuleLimit::Own(_)
-                | RuleLimit::Remote(_) => continue,
-            }
-            let texts: Vec<String> = specs.iter().filter_map(text).collect();
-            let index = u32::try_from(index).unwrap_or(BANS);
-            put_section(&rule.source, index, &texts, &mut snapshot, &mut out);
-            flush(&mut out)?;
+        let mut out = Vec::from(MAGIC);
+        for half in self.hasher.seed().unwrap_or_default() {
+            out.extend_from_slice(&half.to_le_bytes());
         }
-        if let Some(ban) = &rule.ban {
-            // A key that is banned while this runs moves from the strikes to the bans. If the
-            // strikes came second, the state could contain the key in neither.
-            for (limit, texts, table) in [
-                (STRIKES, vec![ban.strikes_text()], &ban.strikes),
-                (BANS, Vec::new(), &ban.bans),
-            ] {
+        let mut checksum = crc32fast::Hasher::new();
+        let mut flush = |out: &mut Vec<u8>| {
+            checksum.update(out);
+            let written = writer.write_all(out);
+            out.clear();
+            written
+        };
+        for rule in &self.rules {
+            for (index, (limit, specs)) in rule.limits.iter().zip(&rule.specs).enumerate() {
                 let mut snapshot = Vec::new();
-                table.snapshot(&mut snapshot)?;
-                put_section(&rule.source, limit, &texts, &mut snapshot, &mut out);
+                match &**limit {
+                    RuleLimit::Table(table) => {
+                        table.snapshot(&mut snapshot)?;
+                    }
+                    RuleLimit::Single(limiter) => snapshot.extend_from_slice(&limiter.snapshot()),
+                    RuleLimit::Slots(_)
+                    | RuleLimit::OneSlots(_)
+                    | RuleLimit::Own(_)
+                    | RuleLimit::Remote(_) => continue,
+                }
+                let texts: Vec<String> = specs.iter().map(text).collect();
+                let index = u32::try_from(index).unwrap_or(BANS);
+                put_section(&rule.source, index, &texts, &mut snapshot, &mut out);
                 flush(&mut out)?;
             }
+            if let Some(ban) = &rule.ban {
+                // A key that is banned meanwhile leaves its strikes. If they came second, the state
+                // could have neither its strikes nor its ban.
+                for (limit, texts, table) in [
+                    (
+                        STRIKES,
+                        vec![strikes_text(ban.attempts.is_some(), ban.after, ban.within)],
+                        &ban.strikes,
+                    ),
+                    (BANS, Vec::new(), &ban.bans),
+                ] {
+                    let mut snapshot = Vec::new();
+                    table.snapshot(&mut snapshot)?;
+                    put_section(&rule.source, limit, &texts, &mut snapshot, &mut out);
+                    flush(&mut out)?;
+                }
+            }
         }
+        flush(&mut out)?;
+        writer.write_all(&checksum.finalize().to_le_bytes())?;
+        writer.flush()
     }
-    flush(&mut out)?;
-    writer.write_all(&checksum.finalize().to_le_bytes())?;
-    writer.flush()
 }
 
-/// Returns whether the state of a limit is saved. Requests end with the process, and registered
-/// limits save themselves.
-const fn is_saved<C>(limit: &RuleLimit<C>) -> bool {
-    matches!(limit, RuleLimit::Table(_) | RuleLimit::Single(_))
-}
-
-fn text(spec: &Spec) -> Option<String> {
+/// Returns what the text of a rate says. Nothing is saved of other limits.
+fn text(spec: &Spec) -> String {
     match spec {
-        Spec::Rate(algorithm) => Some(algorithm.to_string()),
-        Spec::Concurrency(_) | Spec::Own { .. } => None,
+        Spec::Rate(algorithm) => algorithm.to_string(),
+        Spec::Concurrency(_) | Spec::Own { .. } => String::new(),
     }
 }
 
 /// Stands for the position of a limit in the section of a rule's bans.
-const BANS: u32 = u32::MAX;
+pub(crate) const BANS: u32 = u32::MAX;
 /// The same for the denials that count towards a ban.
-const STRIKES: u32 = u32::MAX - 1;
+pub(crate) const STRIKES: u32 = u32::MAX - 1;
 
 /// Writes the section of a limit, of strikes or of bans.
 fn put_section(
@@ -293,23 +282,9 @@ impl Saved {
         })
     }
 
-    /// Restores the bans of a rule, if its keys mean the same as before.
-    pub(crate) fn restore_bans<C: PolicyClock>(&self, rule: &Rule, bans: &mut Table<C>) {
-        self.restore_table(rule, BANS, &[], bans);
-    }
-
-    /// Restores the denials that count towards a ban, if its keys mean the same as before, and if
-    /// as many denials in the same period ban a key.
-    pub(crate) fn restore_strikes<C: PolicyClock>(
-        &self,
-        rule: &Rule,
-        text: String,
-        strikes: &mut Table<C>,
-    ) {
-        self.restore_table(rule, STRIKES, &[text], strikes);
-    }
-
-    fn restore_table<C: PolicyClock>(
+    /// Restores a table of bans or strikes, if the rule's keys mean the same as before, and if as
+    /// many denials in the same period ban a key: `texts` say that.
+    pub(crate) fn restore_table<C: PolicyClock>(
         &self,
         rule: &Rule,
         limit: u32,
@@ -319,13 +294,22 @@ impl Saved {
         let section = self.section(rule, limit);
         let is_same = |section: &&Section| section.keys == keys(rule) && section.texts == texts;
         if let Some(section) = section.filter(is_same) {
-            let mut snapshot = section.snapshot.as_slice();
             // If it is damaged, the table is empty; the rule's limits report that.
-            let _ = match self.elapsed {
-                None => table.restore(&mut snapshot),
-                Some(elapsed) => table.restore_after(&mut snapshot, elapsed),
-            };
+            let _ = self.restore_keys(section, table);
         }
+    }
+
+    fn restore_keys<C: PolicyClock>(
+        &self,
+        section: &Section,
+        table: &mut Table<C>,
+    ) -> Result<(), RestoreError> {
+        let mut snapshot = section.snapshot.as_slice();
+        let restored = match self.elapsed {
+            None => table.restore(&mut snapshot),
+            Some(elapsed) => table.restore_after(&mut snapshot, elapsed),
+        };
+        restored.map(drop)
     }
 
     /// Restores a limit. If it can't go on, returns why.
@@ -339,9 +323,12 @@ impl Saved {
     ) -> Result<(), &'static str> {
         let index = u32::try_from(index).ok();
         let Some(section) = index.and_then(|index| self.section(rule, index)) else {
-            return match is_saved(limit) {
-                true => Err("there is no state of this limit"),
-                false => Ok(()),
+            return match limit {
+                RuleLimit::Table(_) | RuleLimit::Single(_) => {
+                    Err("there is no state of this limit")
+                }
+                // Requests end with the process, and registered limits save themselves.
+                _ => Ok(()),
             };
         };
         if section.keys != keys(rule) {
@@ -363,13 +350,8 @@ impl Saved {
                 return Err("its algorithm changed");
             }
         }
-        let restored: Result<(), RestoreError> = match (limit, self.elapsed) {
-            (RuleLimit::Table(table), None) => {
-                table.restore(&mut section.snapshot.as_slice()).map(drop)
-            }
-            (RuleLimit::Table(table), Some(elapsed)) => table
-                .restore_after(&mut section.snapshot.as_slice(), elapsed)
-                .map(drop),
+        let restored = match (limit, self.elapsed) {
+            (RuleLimit::Table(table), _) => self.restore_keys(section, table),
             (RuleLimit::Single(limiter), None) => limiter.restore(&section.snapshot).map(drop),
             (RuleLimit::Single(limiter), Some(elapsed)) => {
                 limiter.restore_after(&section.snapshot, elapsed)

@@ -1,6 +1,6 @@
 //! Why a request does not fulfill conditions.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use crate::facts::{FactValues, Facts, Kind};
 
@@ -66,8 +66,7 @@ impl fmt::Display for Failure<'_> {
             }
             Self::Not(when) => return write!(f, "`not`: {when} holds"),
         };
-        write!(f, "{} is ", condition.fact)?;
-        write_values(f, found)?;
+        write!(f, "{} is {}", condition.fact, ShownValues(found))?;
         match &condition.test {
             Test::Present => Ok(()),
             Test::Absent => f.write_str(", not absent"),
@@ -85,35 +84,40 @@ impl fmt::Display for Failure<'_> {
 /// The most values that are shown.
 const SHOWN_VALUES: usize = 4;
 
-/// Writes the values of a request.
-pub(crate) fn write_values(f: &mut fmt::Formatter<'_>, values: &FactValues<'_>) -> fmt::Result {
-    let more = match &values.0 {
-        Kind::None => return f.write_str("absent"),
-        Kind::One(_) => false,
-        Kind::Several(several) => several.more || several.known.len() > SHOWN_VALUES,
-    };
-    for (index, value) in values.iter().take(SHOWN_VALUES).enumerate() {
-        f.write_str(if index == 0 { "" } else { " and " })?;
-        write_value(f, &value.as_text())?;
-    }
-    match (more, values.known().is_empty()) {
-        (true, true) => f.write_str("one of more values than are read"),
-        (true, false) => f.write_str(" and others"),
-        (false, _) => Ok(()),
+/// The values of a fact, as messages show them.
+pub(crate) struct ShownValues<'v>(pub(crate) &'v FactValues<'v>);
+
+impl fmt::Display for ShownValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = match &self.0.0 {
+            Kind::None => return f.write_str("absent"),
+            Kind::One(_) => false,
+            Kind::Several(several) => several.more || several.known.len() > SHOWN_VALUES,
+        };
+        for (index, value) in self.0.iter().take(SHOWN_VALUES).enumerate() {
+            let before = if index == 0 { "" } else { " and " };
+            write!(f, "{before}{}", Shown(&value.as_text()))?;
+        }
+        match (more, self.0.known().is_empty()) {
+            (true, true) => f.write_str("one of more values than are read"),
+            (true, false) => f.write_str(" and others"),
+            (false, _) => Ok(()),
+        }
     }
 }
 
-/// Writes a value of a request, which can be anything.
-pub(crate) fn write_value(f: &mut fmt::Formatter<'_>, value: &str) -> fmt::Result {
-    let end = value.char_indices().nth(SHOWN).map(|(end, _)| end);
-    let shown = end.and_then(|end| value.get(..end)).unwrap_or(value);
-    if !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_graphic()) {
-        f.write_str(shown)?;
-    } else {
-        write!(f, "{shown:?}")?;
+/// A value of a request, which can be anything: it is cut, and has no control characters.
+pub(crate) struct Shown<'v>(pub(crate) &'v str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.0.char_indices().nth(SHOWN).map(|(end, _)| end);
+        let shown = end.and_then(|end| self.0.get(..end)).unwrap_or(self.0);
+        if !shown.is_empty() && shown.bytes().all(|byte| byte.is_ascii_graphic()) {
+            f.write_str(shown)?;
+        } else {
+            write!(f, "{shown:?}")?;
+        }
+        f.write_str(if end.is_some() { "…" } else { "" })
     }
-    if end.is_some() {
-        f.write_char('…')?;
-    }
-    Ok(())
 }

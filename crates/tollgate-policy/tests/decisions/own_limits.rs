@@ -86,3 +86,39 @@ fn an_own_limit_counts_each_key_of_a_request() {
     assert_eq!((decision.asked().count(), ten.sum()), (2, 2));
     assert_eq!((decision.undo(), ten.sum()), (2, 0));
 }
+
+/// One permit for all keys, and nothing but what a limit must have.
+#[derive(Debug, Default)]
+struct One(Mutex<u64>);
+
+impl KeyedLimit for One {
+    fn take(&self, _: KeyRef<'_>, n: u64, _: Tick) -> Result<u64, Denied> {
+        let mut taken = self.0.lock().expect("no test panics with it");
+        *taken = Some(*taken + n)
+            .filter(|sum| *sum <= 1)
+            .ok_or(Denied::busy(n))?;
+        Ok(1 - *taken)
+    }
+
+    fn undo(&self, _: KeyRef<'_>, n: u64, _: Tick) -> u64 {
+        *self.0.lock().expect("no test panics with it") -= n;
+        n
+    }
+}
+
+#[test]
+fn an_own_limit_without_a_check_is_looked_at_without_a_taking() {
+    let builder = Policy::builder().clock(ManualClock::new());
+    let builder = builder.limit("one", |_| Ok(Box::new(One::default())));
+    let text = "[[rule]]\nname = 'own'\nkey = 'user'\nlimit = 'one'\nalso = ['all']\n\
+                [[rule]]\nname = 'all'\nlimit = '2/h'";
+    let policy = builder.build_toml(text).expect("a policy");
+    let first = policy.decide(&ANN);
+    assert!(first.is_allowed());
+    let denied = policy.decide(&ANN);
+    assert_eq!(denied.denied_by(), Some("own"));
+    assert_eq!((denied.remaining(), denied.retry_after()), (Some(0), None));
+    // A look at the other limit's answer took nothing of this one.
+    assert_eq!(first.undo(), 2);
+    assert_eq!(policy.decide(&ANN).remaining(), Some(0));
+}

@@ -9,9 +9,7 @@ fn lists(matcher: &Matcher, facts: &impl Facts) -> usize {
     let mut places = Places::new();
     let request = Request::new(&matcher.facts, facts, &mut places);
     let mut lists = Lists::new();
-    matcher
-        .index
-        .push_lists(|fact| request.inputs(fact), &mut lists);
+    matcher.push_lists(&request, &mut lists);
     lists.len()
 }
 
