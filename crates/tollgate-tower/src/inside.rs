@@ -15,7 +15,7 @@ use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
 
 use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
-use crate::key::RequestKey;
+use crate::key::{HasKey, RequestKey};
 use crate::rate::{NO_KEY, ambiguous, without_key};
 use crate::report;
 use crate::settings::Settings;
@@ -118,6 +118,8 @@ impl<K: RequestKey> InsideByKey<K> {
         (entered, self.limiter.inside(key))
     }
 }
+
+impl<K> HasKey for InsideByKey<K> {}
 
 impl<K: RequestKey> Admission for InsideByKey<K> {}
 

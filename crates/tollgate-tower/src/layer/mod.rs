@@ -10,6 +10,8 @@ mod keys;
 #[cfg(feature = "policy")]
 mod policy;
 mod rate;
+#[cfg(feature = "redis")]
+mod redis;
 mod requests;
 
 use std::fmt;

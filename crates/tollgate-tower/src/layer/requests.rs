@@ -8,7 +8,7 @@ use tollgate_http::{ClientAddress, PathForm, RequestFacts};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
-use crate::rate::{Rate, Source};
+use crate::costs::HasCosts;
 
 impl<A> RateLimitLayer<A> {
     /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy. The
@@ -186,7 +186,7 @@ impl<A> RateLimitLayer<A> {
     }
 }
 
-impl<S: Source> RateLimitLayer<Rate<S>> {
+impl<A: HasCosts> RateLimitLayer<A> {
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
     /// otherwise, these are the requests of [`Ended::is_failure`]: with a status of 401, 403 or
     /// 422. Of the others, those of [`Ended::is_success`] succeed, and the rest counts for no
