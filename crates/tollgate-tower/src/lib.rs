@@ -22,6 +22,7 @@
 //! | limit each client address | [`RateLimitLayer::by_address`] |
 //! | find the address [behind a proxy](guide::http#behind-a-proxy) | [`RateLimitLayer::client_address`] |
 //! | limit each user, API key or tenant | [`RateLimitLayer::by_key`] |
+//! | give each plan of customers its own limit | [`RateLimitLayer::plan`] |
 //! | limit all requests together | [`RateLimitLayer::shared`] |
 //! | limit how many are served at once, and shed load | [`RateLimitLayer::concurrency`], [`concurrency_by_key`](RateLimitLayer::concurrency_by_key) |
 //! | limit each key over many machines | `RateLimitLayer::redis` (feature `redis`) |

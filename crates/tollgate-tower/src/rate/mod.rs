@@ -14,7 +14,7 @@ use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
 use tollgate::{Denied, Granted, Quota, Tick, TryAcquire};
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts};
 
-pub(crate) use self::source::NO_KEY;
+pub(crate) use self::source::{NO_KEY, PlanOf};
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
@@ -45,6 +45,8 @@ impl<L> Copy for InLine<L> {}
 pub struct Rate<S: Source> {
     pub(crate) source: Arc<S>,
     costs: Costs,
+    /// The plan of a request, if the table has plans.
+    pub(crate) plan: Option<PlanOf>,
     /// Whether fields say which partition of the limit a request used.
     pub(crate) partitions: bool,
     /// How permits are reserved, if requests wait.
@@ -60,6 +62,7 @@ impl<S: Source> Clone for Rate<S> {
         Self {
             source: Arc::clone(&self.source),
             costs: self.costs.clone(),
+            plan: self.plan.clone(),
             partitions: self.partitions,
             in_line: self.in_line,
             at_once: self.at_once,
@@ -83,6 +86,7 @@ impl<S: Source> Rate<S> {
         Self {
             source: Arc::new(source),
             costs: Costs::default(),
+            plan: None,
             partitions: false,
             in_line: None,
             at_once: false,
@@ -117,7 +121,7 @@ impl<S: Source> Rate<S> {
         decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
     ) -> Admit<Self> {
         let facts = settings.facts_here(request);
-        match self.source.key(&facts) {
+        match self.source.key(&facts, self.plan.as_ref()) {
             Ok(None) => without_key(request, settings, || decide(&facts, None)),
             Ok(key) => decide(&facts, key.as_ref()),
             Err(Ambiguous) => ambiguous(request, settings),
@@ -252,7 +256,7 @@ impl<S: Source> Decide for Rate<S> {
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<RateOutcome<S>> {
         let facts = settings.plain_facts(request);
-        let key = match self.source.key(&facts) {
+        let key = match self.source.key(&facts, self.plan.as_ref()) {
             Ok(Some(key)) => key,
             Ok(None) => return First::Decided(RateOutcome::NoKey),
             Err(Ambiguous) => return First::Decided(RateOutcome::Ambiguous),

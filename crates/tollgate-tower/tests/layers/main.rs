@@ -2,4 +2,5 @@
 
 mod inferred;
 mod not_clone;
+mod plans;
 mod taken;
