@@ -11,7 +11,7 @@ use tokio::time::{Timeout, timeout};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::{Concurrency, Denied};
-use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
+use tollgate_http::{Ambiguous, LimitState, Refusal};
 
 use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
@@ -65,10 +65,9 @@ where
             Admit::Granted(InsideGrant(Some((guard, limit, left))))
         }
         Err(denied) => {
-            report::denied(name, Cause::of(&denied));
             let states = [LimitState::of_concurrency(name, limit).denied(&denied, left)];
             let refusal = Refusal::of_denied(&denied).rule(name).limits(&states);
-            Admit::Refused(settings.refuse(request, &refusal))
+            settings.refuse(request, &refusal)
         }
     }
 }

@@ -95,6 +95,7 @@ pub use policy::ByPolicy;
 pub use rate::{PerKey, Rate, Shared, Source};
 #[cfg(feature = "redis")]
 pub use redis::ByRedis;
+pub use refuse::LayerDecision;
 pub use service::RateLimitService;
 pub use settings::MissingKey;
 pub use tollgate;

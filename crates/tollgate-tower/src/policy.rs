@@ -146,11 +146,11 @@ impl<C: PolicyClock> ByPolicy<C> {
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             let rule = decision.denied_by().unwrap_or(&settings.name);
-            report::denied(rule, refusal.cause());
+            let refused = settings.refuse(request, &refusal);
             if let Some(fallback) = decision.fallback() {
                 report::fallback(rule, fallback.as_str(), "denied");
             }
-            Admit::Refused(settings.refuse(request, &refusal))
+            refused
         })
     }
 }
@@ -160,22 +160,22 @@ fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
     if !report::IS_ON {
         return;
     }
-    let (mut allowed, mut shadow) = (None, None);
-    for asked in asked {
-        let rule = Some(asked.rule());
-        match (asked.is_shadow(), asked.would_allow()) {
-            (true, false) if shadow != rule => {
-                report::shadow(asked.rule());
-                shadow = rule;
-            }
-            (false, _) if allowed != rule => {
-                report::allowed(asked.rule());
-                if let Some(fallback) = asked.fallback() {
-                    report::fallback(asked.rule(), fallback.as_str(), "allowed");
+    let mut asked = asked.peekable();
+    while let Some(first) = asked.next() {
+        let rule = first.rule();
+        let mut would_allow = first.would_allow();
+        while let Some(next) = asked.next_if(|next| next.rule() == rule) {
+            would_allow &= next.would_allow();
+        }
+        match (first.is_shadow(), would_allow) {
+            (true, true) => report::shadow_allowed(rule),
+            (true, false) => report::shadow(rule),
+            (false, _) => {
+                report::allowed(rule);
+                if let Some(fallback) = first.fallback() {
+                    report::fallback(rule, fallback.as_str(), "allowed");
                 }
-                allowed = rule;
             }
-            _ => {}
         }
     }
 }

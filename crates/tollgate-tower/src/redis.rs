@@ -201,15 +201,15 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
             (true, None) => Refusal::new(Cause::Unavailable),
             (true, Some(wait)) => Refusal::new(Cause::Unavailable).retry_after(wait),
         };
-        report::denied(name, refusal.cause());
-        if let Some(fallback) = fallback(decider) {
-            report::fallback(name, fallback, "denied");
-        }
         // What a smaller request would find is not known.
         let state = key.state(name, &self.costs, decider);
         let state = state.map(|state| state.denied(&denied, 0));
         let refusal = refusal.rule(name).limits(state.as_slice());
-        Admit::Refused(settings.refuse(request, &refusal))
+        let refused = settings.refuse(request, &refusal);
+        if let Some(fallback) = fallback(decider) {
+            report::fallback(name, fallback, "denied");
+        }
+        refused
     }
 }
 

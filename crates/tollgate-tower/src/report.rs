@@ -47,12 +47,17 @@ pub(crate) fn fallback(rule: &str, fallback: &'static str, decision: &'static st
     let _ = (rule, fallback, decision);
 }
 
-/// A shadow rule would deny a request.
-#[cfg(feature = "policy")]
+/// A limit in shadow would deny a request.
 pub(crate) fn shadow(rule: &str) {
     count(rule, "shadow");
     #[cfg(feature = "tracing")]
     tracing::debug!(target: "tollgate", rule, "would be denied");
+}
+
+/// A shadow rule would allow a request.
+#[cfg(feature = "policy")]
+pub(crate) fn shadow_allowed(rule: &str) {
+    count(rule, "shadow-allowed");
 }
 
 /// A request waits.

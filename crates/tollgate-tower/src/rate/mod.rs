@@ -306,7 +306,6 @@ impl<S: Source> Decide for Rate<S> {
             RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
             RateOutcome::Denied { denied, said } => {
                 let name = &*settings.name;
-                report::denied(name, Cause::of(&denied));
                 let state = said.as_ref().map(|said| {
                     let state = LimitState::of_rate(name, said.quota).unit(self.costs.unit);
                     in_partition(state.denied(&denied, said.remaining), &said.partition)
@@ -314,7 +313,7 @@ impl<S: Source> Decide for Rate<S> {
                 let refusal = Refusal::of_denied(&denied)
                     .rule(name)
                     .limits(state.as_slice());
-                Admit::Refused(settings.refuse(request, &refusal))
+                settings.refuse(request, &refusal)
             }
             RateOutcome::Ambiguous => ambiguous(request, settings),
             RateOutcome::NoKey => {
@@ -361,20 +360,18 @@ pub(crate) fn without_key<A: Admission, B>(
 /// one, or be exempt: a client that adds a line would have another limit, or none.
 pub(crate) fn ambiguous<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
-    report::denied(name, Cause::Ambiguous);
     let refusal = Refusal::new(Cause::Ambiguous).rule(name);
-    Admit::Refused(settings.refuse(request, &refusal))
+    settings.refuse(request, &refusal)
 }
 
 /// Refuses a request that lacks the key of its limit.
 fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
-    report::denied(name, Cause::MissingKey);
     if settings.facts(request).client_address().is_none() {
         report::no_peer(name);
     }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
-    Admit::Refused(settings.refuse(request, &refusal))
+    settings.refuse(request, &refusal)
 }
 
 /// What the limiter of a request decided, with all that depends on its key.
