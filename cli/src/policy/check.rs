@@ -1,5 +1,6 @@
 //! `tollgate check`: all errors and warnings of a policy.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,11 +8,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
-use tollgate_policy::Problems;
+use tollgate_http::AnswerFacts;
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{FactKind, Problems};
 use tollgate_redis::Keys;
 
 use super::exit_code::{INVALID, unusable};
-use super::registered::Registered;
+use super::registered::{MEMORY, Registered};
 use super::source::Source;
 
 /// Check a policy: find all its errors and warnings
@@ -33,8 +36,9 @@ pub(crate) struct Arguments {
     facts: Vec<String>,
 
     /// Print JSON: an object {"file", "rules" (their number, null if the file can't be read as a
-    /// policy), "errors", "warnings", "problems": [{"file", "line", "column", "severity", "field",
-    /// "value", "message"}]}
+    /// policy), "stores" and "facts" (what the program has to register and supply), "errors",
+    /// "warnings", "problems": [{"file", "line", "column", "severity", "field", "value",
+    /// "message"}]}
     #[arg(long)]
     json: bool,
 }
@@ -44,9 +48,46 @@ pub(crate) struct Arguments {
 struct Report<'r> {
     file: &'r str,
     rules: Option<usize>,
+    #[serde(flatten)]
+    program: Program,
     errors: usize,
     warnings: usize,
     problems: &'r Problems,
+}
+
+/// What the program that uses a policy has to register and supply.
+#[derive(Debug, Default, Serialize)]
+struct Program {
+    stores: BTreeSet<String>,
+    facts: BTreeSet<String>,
+}
+
+impl Program {
+    fn of(file: &PolicyFile) -> Self {
+        let stores = file.rules.iter().map(|rule| rule.store.value.clone());
+        let facts = file.fact_names();
+        let own = facts.iter().filter_map(|name| match name.kind() {
+            FactKind::Other(own) if !AnswerFacts::NAMES.contains(&own) => Some(own.to_owned()),
+            _ => None,
+        });
+        Self {
+            stores: stores.filter(|store| store != MEMORY).collect(),
+            facts: own.collect(),
+        }
+    }
+
+    /// Returns a line that says it, if there is anything.
+    fn text(&self) -> Option<String> {
+        let list = |what: &str, names: &BTreeSet<String>| {
+            let plural = if names.len() > 1 { "s" } else { "" };
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("{what}{plural} {}", names.join(", "))
+        };
+        let stores = (!self.stores.is_empty()).then(|| list("register the store", &self.stores));
+        let facts = (!self.facts.is_empty()).then(|| list("supply the fact", &self.facts));
+        let needs: Vec<_> = stores.into_iter().chain(facts).collect();
+        (!needs.is_empty()).then(|| format!("the program has to {}", needs.join(" and ")))
+    }
 }
 
 /// Prints the problems of a policy.
@@ -55,7 +96,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };
-    let rules = source.read().ok().map(|file| file.rules.len());
+    let file = source.read().ok();
+    let rules = file.as_ref().map(|file| file.rules.len());
+    let program = file.as_ref().map(Program::of).unwrap_or_default();
     let facts = arguments.facts.iter().map(String::as_str);
     let keys = Keys::new("check")?;
     let problems = source.check(arguments.registered.builder(keys, facts));
@@ -64,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         let report = Report {
             file: &source.name,
             rules,
+            program,
             errors: problems.errors(),
             warnings: problems.warnings(),
             problems: &problems,
@@ -75,6 +119,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
             writeln!(out, "{problems}")?;
         }
         writeln!(out, "{}: {}", source.name, summary(&problems, rules))?;
+        if let Some(program) = program.text() {
+            writeln!(out, "{}: {program}", source.name)?;
+        }
     }
     out.flush()?;
     Ok(match problems.has_errors() {

@@ -20,6 +20,9 @@ pub(super) struct Registered {
     stores: Vec<String>,
 }
 
+/// The store of rules whose limits are in the program's memory.
+pub(super) const MEMORY: &str = "memory";
+
 /// The store of the crate tollgate-redis.
 pub(super) const REDIS: &str = "redis";
 

@@ -161,7 +161,8 @@ fn a_policy_is_checked_without_its_tables() {
     fs::write(folder.join("limits.toml"), policy).expect("it can be written");
     assert_eq!(
         run("$ tollgate check limits.toml", &folder),
-        "limits.toml: 100 rules, no problems\n"
+        "limits.toml: 100 rules, no problems\n\
+         limits.toml: the program has to supply the fact `user`\n"
     );
 }
 

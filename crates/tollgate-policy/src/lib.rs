@@ -48,7 +48,7 @@ mod decide;
 pub mod explain;
 mod facts;
 pub mod file;
-#[cfg(all(doc, any(not(doctest), feature = "watch")))]
+#[cfg(all(doc, any(not(doctest), all(feature = "redis", feature = "watch"))))]
 pub mod guide;
 mod limit;
 mod live;

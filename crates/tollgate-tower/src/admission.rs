@@ -104,6 +104,20 @@ pub enum Admit<A: Decide> {
     Pending(A::Pending),
     /// It is refused.
     Refused(Box<Response<Bytes>>),
+    /// It would be refused, but the limit is in shadow.
+    InShadow,
+}
+
+impl<A: Decide> Admit<A> {
+    /// Lets no request wait that is in shadow.
+    pub(crate) fn without_delay(self, settings: &Settings) -> Self {
+        match self {
+            Self::Delayed(grant, _) if settings.is_shadow => {
+                grant.serve().map_or(Self::Free, Self::Granted)
+            }
+            decided => decided,
+        }
+    }
 }
 
 /// What a request holds while it is served.

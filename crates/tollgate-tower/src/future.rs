@@ -16,6 +16,7 @@ use tower_service::Service;
 
 use crate::admission::{Admission, Admit, Unserved};
 use crate::body::ResponseBody;
+use crate::refuse::LayerDecision;
 use crate::settings::Place;
 use crate::ticket::{Limits, Ticket};
 
@@ -147,9 +148,17 @@ where
     /// Follows decisions until the request is served, is refused or sleeps.
     fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> Limited<S, A, B> {
         loop {
-            decided = match decided {
-                Admit::Free => return self.serve(None),
-                Admit::Granted(grant) => return self.serve(Some(grant)),
+            let settings = &self.limits.settings;
+            decided = match decided.without_delay(settings) {
+                Admit::InShadow => return self.serve(None),
+                Admit::Free => {
+                    settings.tell(&self.request, || LayerDecision::Allowed);
+                    return self.serve(None);
+                }
+                Admit::Granted(grant) => {
+                    settings.tell(&self.request, || LayerDecision::Allowed);
+                    return self.serve(Some(grant));
+                }
                 Admit::Delayed(grant, delay) => {
                     self.grant = Some(grant);
                     return self.sleep(delay);
@@ -196,7 +205,7 @@ where
     /// Goes on after a sleep.
     fn woken(mut self: Box<Self>) -> Limited<S, A, B> {
         match self.grant.take().and_then(Unserved::serve) {
-            Some(grant) => self.serve(Some(grant)),
+            Some(grant) => self.go_on(Admit::Granted(grant)),
             None => {
                 let decided = self.decide();
                 self.go_on(decided)

@@ -11,11 +11,11 @@ use tokio::time::{Timeout, timeout};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::keyed::{KeyedConcurrency, KeyedGuard};
 use tollgate::{Concurrency, Denied};
-use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
+use tollgate_http::{Ambiguous, LimitState, Refusal};
 
 use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
-use crate::key::RequestKey;
+use crate::key::{HasKey, RequestKey};
 use crate::rate::{NO_KEY, ambiguous, without_key};
 use crate::report;
 use crate::settings::Settings;
@@ -65,10 +65,9 @@ where
             Admit::Granted(InsideGrant(Some((guard, limit, left))))
         }
         Err(denied) => {
-            report::denied(name, Cause::of(&denied));
             let states = [LimitState::of_concurrency(name, limit).denied(&denied, left)];
             let refusal = Refusal::of_denied(&denied).rule(name).limits(&states);
-            Admit::Refused(settings.refuse(request, &refusal))
+            settings.refuse(request, &refusal)
         }
     }
 }
@@ -118,6 +117,8 @@ impl<K: RequestKey> InsideByKey<K> {
         (entered, self.limiter.inside(key))
     }
 }
+
+impl<K> HasKey for InsideByKey<K> {}
 
 impl<K: RequestKey> Admission for InsideByKey<K> {}
 

@@ -40,6 +40,11 @@ pub trait RequestKey: Send + Sync + 'static {
     fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<Self::Key<'r>>, Ambiguous>;
 }
 
+/// Limits of which a request without a key has none.
+///
+/// No other crate can name this trait.
+pub trait HasKey {}
+
 /// What a closure can return as a [`RequestKey`].
 pub trait IntoKey {
     /// The key.

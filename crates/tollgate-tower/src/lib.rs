@@ -22,8 +22,10 @@
 //! | limit each client address | [`RateLimitLayer::by_address`] |
 //! | find the address [behind a proxy](guide::http#behind-a-proxy) | [`RateLimitLayer::client_address`] |
 //! | limit each user, API key or tenant | [`RateLimitLayer::by_key`] |
+//! | give each plan of customers its own limit | [`RateLimitLayer::plan`] |
 //! | limit all requests together | [`RateLimitLayer::shared`] |
 //! | limit how many are served at once, and shed load | [`RateLimitLayer::concurrency`], [`concurrency_by_key`](RateLimitLayer::concurrency_by_key) |
+//! | limit each key over many machines | `RateLimitLayer::redis` (feature `redis`) |
 //! | have several limits, plans, bans, or limits from a file | `RateLimitLayer::policy` (feature `policy`) |
 //! | let requests wait, and not refuse them | `wait` of the layer, such as [`RateLimitLayer::<Inside>::wait`] |
 //! | limit a service that is not `Clone` | `at_once` of the layer, such as [`RateLimitLayer::<Inside>::at_once`] |
@@ -45,12 +47,20 @@
 mod admission;
 mod answered;
 mod body;
+mod costs;
+#[cfg(any(feature = "policy", feature = "redis"))]
+mod deciding;
 mod future;
 #[cfg(all(
     doc,
     any(
         not(doctest),
-        all(feature = "axum", feature = "policy", feature = "tonic")
+        all(
+            feature = "axum",
+            feature = "policy",
+            feature = "redis",
+            feature = "tonic"
+        )
     )
 ))]
 pub mod guide;
@@ -62,6 +72,8 @@ mod peer;
 #[cfg(feature = "policy")]
 mod policy;
 mod rate;
+#[cfg(feature = "redis")]
+mod redis;
 mod refuse;
 mod report;
 mod service;
@@ -71,6 +83,7 @@ mod ticket;
 pub use admission::Admission;
 pub use answered::{End, Ended};
 pub use body::ResponseBody;
+pub use costs::CountedRequests;
 pub use future::ResponseFuture;
 pub use inside::{Inside, InsideByKey};
 pub use keep::{AtOnce, Keep, MayWait};
@@ -79,13 +92,21 @@ pub use layer::RateLimitLayer;
 pub use peer::PeerAddr;
 #[cfg(feature = "policy")]
 pub use policy::ByPolicy;
-pub use rate::{CountedRequests, PerKey, Rate, Shared, Source};
+pub use rate::{PerKey, Rate, Shared, Source};
+#[cfg(feature = "redis")]
+pub use redis::ByRedis;
+pub use refuse::LayerDecision;
 pub use service::RateLimitService;
 pub use settings::MissingKey;
+pub use tollgate;
 pub use tollgate_http::{
     AddressError, AddressPrefix, Ambiguous, Answers, Cause, ClientAddress, Fields, PathForm,
     Refusal, RefusalBody, RequestFacts, Unit,
 };
+#[cfg(feature = "policy")]
+pub use tollgate_policy;
+#[cfg(feature = "redis")]
+pub use tollgate_redis;
 
 /// The README's example.
 #[cfg(all(doctest, feature = "axum"))]

@@ -1,11 +1,8 @@
 //! Limits from a policy.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::slice;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
@@ -19,6 +16,7 @@ use tollgate_policy::{
 
 use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::{self, Ended};
+use crate::deciding::{Deciding, Undo, spawn};
 use crate::report;
 use crate::settings::Settings;
 
@@ -148,11 +146,11 @@ impl<C: PolicyClock> ByPolicy<C> {
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             let rule = decision.denied_by().unwrap_or(&settings.name);
-            report::denied(rule, refusal.cause());
+            let refused = settings.refuse(request, &refusal);
             if let Some(fallback) = decision.fallback() {
-                report::fallback(rule, fallback, "denied");
+                report::fallback(rule, fallback.as_str(), "denied");
             }
-            Admit::Refused(settings.refuse(request, &refusal))
+            refused
         })
     }
 }
@@ -162,22 +160,22 @@ fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
     if !report::IS_ON {
         return;
     }
-    let (mut allowed, mut shadow) = (None, None);
-    for asked in asked {
-        let rule = Some(asked.rule());
-        match (asked.is_shadow(), asked.would_allow()) {
-            (true, false) if shadow != rule => {
-                report::shadow(asked.rule());
-                shadow = rule;
-            }
-            (false, _) if allowed != rule => {
-                report::allowed(asked.rule());
-                if let Some(fallback) = asked.fallback() {
-                    report::fallback(asked.rule(), fallback, "allowed");
+    let mut asked = asked.peekable();
+    while let Some(first) = asked.next() {
+        let rule = first.rule();
+        let mut would_allow = first.would_allow();
+        while let Some(next) = asked.next_if(|next| next.rule() == rule) {
+            would_allow &= next.would_allow();
+        }
+        match (first.is_shadow(), would_allow) {
+            (true, true) => report::shadow_allowed(rule),
+            (true, false) => report::shadow(rule),
+            (false, _) => {
+                report::allowed(rule);
+                if let Some(fallback) = first.fallback() {
+                    report::fallback(rule, fallback.as_str(), "allowed");
                 }
-                allowed = rule;
             }
-            _ => {}
         }
     }
 }
@@ -197,54 +195,9 @@ fn most_taken<'a>(asked: impl Iterator<Item = Asked<'a>>) -> u64 {
     taken.max().unwrap_or(0)
 }
 
-type AsyncDecision<C> = Pin<Box<dyn Future<Output = Decision<Arc<Policy<C>>, C>> + Send>>;
-
-/// A decision that stores are making. If this is dropped, a task waits for it and undoes it.
-pub struct Deciding<C: PolicyClock> {
-    /// A decision of such a policy goes over the network, beside which the box costs nothing.
-    future: Option<AsyncDecision<C>>,
-    has_begun: bool,
-}
-
-impl<C: PolicyClock> Deciding<C> {
-    fn new(future: impl Future<Output = Decision<Arc<Policy<C>>, C>> + Send + 'static) -> Self {
-        Self {
-            future: Some(Box::pin(future)),
-            has_begun: false,
-        }
-    }
-}
-
-impl<C: PolicyClock> Future for Deciding<C> {
-    type Output = Decision<Arc<Policy<C>>, C>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.has_begun = true;
-        // If the future panics, it is not polled again.
-        let Some(mut future) = self.future.take() else {
-            return Poll::Pending;
-        };
-        let polled = future.as_mut().poll(cx);
-        if polled.is_pending() {
-            self.future = Some(future);
-        }
-        polled
-    }
-}
-
-impl<C: PolicyClock> Drop for Deciding<C> {
-    fn drop(&mut self) {
-        if let Some(future) = self.future.take().filter(|_| self.has_begun) {
-            spawn(async move {
-                let _ = future.await.undo_async().await;
-            });
-        }
-    }
-}
-
-impl<C: PolicyClock> fmt::Debug for Deciding<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Deciding").field(&self.has_begun).finish()
+impl<C: PolicyClock> Undo for Decision<Arc<Policy<C>>, C> {
+    async fn undo(self) {
+        let _ = self.undo_async().await;
     }
 }
 
@@ -253,7 +206,7 @@ impl<C: PolicyClock> Admission for ByPolicy<C> {}
 impl<C: PolicyClock> Decide for ByPolicy<C> {
     type Grant = PolicyGrant<C>;
     type Outcome = Decision<Arc<Policy<C>>, C>;
-    type Pending = Deciding<C>;
+    type Pending = Deciding<Decision<Arc<Policy<C>>, C>>;
 
     fn admit<B>(
         &self,
@@ -423,12 +376,5 @@ impl Facts for AnswerOf<'_> {
             (None, Some(facts)) => facts.values(name),
             (None, None) => FactValues::NONE,
         }
-    }
-}
-
-/// Runs the future in a task of its own. Without a runtime, nothing is settled.
-fn spawn(future: impl Future<Output = ()> + Send + 'static) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(future);
     }
 }

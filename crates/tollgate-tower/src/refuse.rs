@@ -1,4 +1,4 @@
-//! How a refusal is written: in HTTP or gRPC.
+//! How a request is refused, and what the program is told.
 
 use bytes::Bytes;
 #[cfg(feature = "tonic")]
@@ -6,12 +6,35 @@ use http::{Method, header};
 use http::{Request, Response};
 use tollgate_http::Refusal;
 
+use crate::admission::{Admit, Decide};
+use crate::report;
 use crate::settings::Settings;
 
 impl Settings {
+    /// Refuses a request, unless the limit is in shadow.
+    pub(crate) fn refuse<A: Decide, B>(
+        &self,
+        request: &Request<B>,
+        refusal: &Refusal<'_>,
+    ) -> Admit<A> {
+        let rule = refusal.rule_name().unwrap_or(&self.name);
+        match self.is_shadow {
+            true => report::shadow(rule),
+            false => report::denied(rule, refusal.cause()),
+        }
+        self.tell(request, || match self.is_shadow {
+            true => LayerDecision::WouldDeny(refusal),
+            false => LayerDecision::Denied(refusal),
+        });
+        match self.is_shadow {
+            true => Admit::InShadow,
+            false => Admit::Refused(self.write_refusal(request, refusal)),
+        }
+    }
+
     /// Writes the answer to a request that is refused, in its protocol. It is in a box, since it is
     /// large and is moved several times.
-    pub(crate) fn refuse<B>(
+    pub(crate) fn write_refusal<B>(
         &self,
         request: &Request<B>,
         refusal: &Refusal<'_>,
@@ -23,6 +46,43 @@ impl Settings {
         let _ = request;
         Box::new(self.answers.refuse(refusal))
     }
+
+    /// Tells the program what was decided, if it asks for that.
+    #[inline]
+    pub(crate) fn tell<'d, B>(
+        &self,
+        request: &Request<B>,
+        decision: impl FnOnce() -> LayerDecision<'d>,
+    ) {
+        if let Some(tell) = &self.on_decision {
+            tell(&self.facts(request), &decision());
+        }
+    }
+}
+
+/// What a layer decided about a request.
+///
+/// ```
+/// use tollgate_tower::{LayerDecision, RateLimitLayer};
+/// # fn log(_: &str) {}
+/// # let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1)).unwrap();
+///
+/// let limit = RateLimitLayer::shared(limiter).on_decision(|facts, decision| {
+///     if let LayerDecision::Denied(refusal) = decision {
+///         log(&format!("{} {}: {:?}", facts.method(), facts.path(), refusal.cause()));
+///     }
+/// });
+/// # let _ = limit;
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum LayerDecision<'a> {
+    /// The request is served.
+    Allowed,
+    /// The request is refused.
+    Denied(&'a Refusal<'a>),
+    /// The request is served because the limit is in shadow. Otherwise it would be refused.
+    WouldDeny(&'a Refusal<'a>),
 }
 
 /// Returns whether a request is a call of gRPC, which is always a `POST`. If another method could

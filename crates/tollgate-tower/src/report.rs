@@ -3,8 +3,6 @@
 //! Reports name the rule, and never the key.
 
 use tollgate_http::Cause;
-#[cfg(feature = "policy")]
-use tollgate_policy::FallbackKind;
 
 /// Whether decisions are reported.
 #[cfg(feature = "policy")]
@@ -36,9 +34,8 @@ pub(crate) fn denied(rule: &str, cause: Cause) {
 }
 
 /// The fallback of a rule decides a request, because its store does not answer.
-#[cfg(feature = "policy")]
-pub(crate) fn fallback(rule: &str, fallback: FallbackKind, decision: &'static str) {
-    let fallback = fallback.as_str();
+#[cfg(any(feature = "policy", feature = "redis"))]
+pub(crate) fn fallback(rule: &str, fallback: &'static str, decision: &'static str) {
     #[cfg(feature = "metrics")]
     metrics::counter!(
         "tollgate_fallbacks_total",
@@ -50,12 +47,17 @@ pub(crate) fn fallback(rule: &str, fallback: FallbackKind, decision: &'static st
     let _ = (rule, fallback, decision);
 }
 
-/// A shadow rule would deny a request.
-#[cfg(feature = "policy")]
+/// A limit in shadow would deny a request.
 pub(crate) fn shadow(rule: &str) {
     count(rule, "shadow");
     #[cfg(feature = "tracing")]
     tracing::debug!(target: "tollgate", rule, "would be denied");
+}
+
+/// A shadow rule would allow a request.
+#[cfg(feature = "policy")]
+pub(crate) fn shadow_allowed(rule: &str) {
+    count(rule, "shadow-allowed");
 }
 
 /// A request waits.

@@ -15,6 +15,7 @@ use crate::admission::{Admission, Admit, First};
 use crate::body::ResponseBody;
 use crate::future::{ResponseFuture, Waiting};
 use crate::keep::{Keep, MayWait};
+use crate::refuse::LayerDecision;
 use crate::report;
 use crate::ticket::{Limits, Ticket};
 
@@ -123,13 +124,14 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
     where
         S: Service<Request<B>> + Keep<M>,
     {
-        let (admission, settings) = (&self.limits.admission, &self.limits.settings);
-        if settings.exempts(&request) {
+        if self.limits.settings.exempts(&request) {
             return ResponseFuture::free(self.service.call(request));
         }
+        let limits = self.limits.of_request(&request);
+        let (admission, settings) = (&limits.admission, &limits.settings);
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
-        let mut decided = first(&self.limits, &request, patience);
+        let mut decided = first(limits, &request, patience).without_delay(settings);
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {
@@ -138,22 +140,27 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
             }
         }
         match decided {
-            Admit::Free => ResponseFuture::free(self.service.call(request)),
+            Admit::Free => {
+                settings.tell(&request, || LayerDecision::Allowed);
+                ResponseFuture::free(self.service.call(request))
+            }
+            Admit::InShadow => ResponseFuture::free(self.service.call(request)),
             Admit::Granted(grant) => {
-                let ticket = Ticket::new(grant, &self.limits);
+                settings.tell(&request, || LayerDecision::Allowed);
+                let ticket = Ticket::new(grant, limits);
                 ResponseFuture::serving(self.service.call(request), ticket)
             }
             Admit::Refused(response) => ResponseFuture::refused(response),
             // The service that was ready is the one to call later.
             decided => match self.service.keep() {
                 Some(ready) => {
-                    let waiting = Waiting::new(request, ready, Arc::clone(&self.limits), place);
+                    let waiting = Waiting::new(request, ready, Arc::clone(limits), place);
                     ResponseFuture::waiting(waiting, decided)
                 }
                 // Unreachable: a limit that knows that no request waits does not ask for a wait.
                 None => {
                     let refusal = Refusal::new(Cause::Misconfigured).rule(&settings.name);
-                    ResponseFuture::refused(settings.refuse(&request, &refusal))
+                    ResponseFuture::refused(settings.write_refusal(&request, &refusal))
                 }
             },
         }

@@ -9,10 +9,11 @@ use std::time::Duration;
 use http::{Extensions, Request};
 use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
-use tollgate_http::{Answers, ClientAddress, PathForm, RequestFacts};
+use tollgate_http::{Answers, ClientAddress, Fields, PathForm, RequestFacts};
 
 use crate::answered::{Ended, Outcome};
 use crate::peer;
+use crate::refuse::LayerDecision;
 
 /// What happens to a request that lacks the key of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -35,6 +36,9 @@ pub(crate) type IsFailure = Arc<dyn Fn(&Ended<'_>) -> bool + Send + Sync>;
 /// Whether a request is not limited.
 pub(crate) type IsExempt = Arc<dyn Fn(&RequestFacts<'_>) -> bool + Send + Sync>;
 
+/// What the program does with decisions.
+pub(crate) type OnDecision = Arc<dyn Fn(&RequestFacts<'_>, &LayerDecision<'_>) + Send + Sync>;
+
 /// The settings of a layer that do not depend on the kind of its limits.
 #[derive(Clone)]
 pub struct Settings {
@@ -47,8 +51,15 @@ pub struct Settings {
     pub(crate) path: PathForm,
     pub(crate) missing: MissingKey,
     pub(crate) is_exempt: Option<IsExempt>,
+    /// Whether the layer limits nothing.
+    pub(crate) is_off: bool,
     pub(crate) wait: Option<Wait>,
     pub(crate) is_failure: Option<IsFailure>,
+    /// Which requests are served although they would be refused.
+    pub(crate) shadow_if: Option<IsExempt>,
+    /// Whether these are the settings for such requests.
+    pub(crate) is_shadow: bool,
+    pub(crate) on_decision: Option<OnDecision>,
     /// Whether gRPC calls are refused with a gRPC status.
     #[cfg(feature = "tonic")]
     pub(crate) grpc: bool,
@@ -74,8 +85,12 @@ impl Settings {
             path: PathForm::default(),
             missing: MissingKey::default(),
             is_exempt: None,
+            is_off: false,
             wait: None,
             is_failure: None,
+            shadow_if: None,
+            is_shadow: false,
+            on_decision: None,
             #[cfg(feature = "tonic")]
             grpc: false,
         }
@@ -121,16 +136,30 @@ impl Settings {
         }
     }
 
-    /// Returns whether no request is exempt, and the client's address is the peer's.
+    /// Returns whether no request is exempt or in shadow, the program is not told of decisions, and
+    /// the client's address is the peer's.
     pub(crate) fn is_plain(&self) -> bool {
-        self.is_exempt.is_none() && self.peer.is_none() && self.address == ClientAddress::peer()
+        let is_told = self.on_decision.is_some() || self.shadow_if.is_some();
+        let is_peer = self.peer.is_none() && self.address == ClientAddress::peer();
+        self.is_exempt.is_none() && !self.is_off && !is_told && is_peer
+    }
+
+    /// Returns the settings for requests in shadow: none waits, and no answer says anything.
+    pub(crate) fn in_shadow(&self) -> Self {
+        let answers = self.answers.clone().fields(Fields::OFF);
+        Self {
+            answers,
+            wait: None,
+            is_shadow: true,
+            ..self.clone()
+        }
     }
 
     /// Returns whether a request is not limited.
     #[inline]
     pub(crate) fn exempts<B>(&self, request: &Request<B>) -> bool {
         let test = self.is_exempt.as_ref();
-        test.is_some_and(|test| test(&self.facts(request)))
+        self.is_off || test.is_some_and(|test| test(&self.facts(request)))
     }
 
     /// Returns a place among the requests that wait, if there is one.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use http::{Extensions, HeaderMap, Response, StatusCode};
+use http::{Extensions, HeaderMap, Request, Response, StatusCode};
 
 use crate::admission::{Admission, Grant};
 use crate::answered::{End, Ended};
@@ -16,6 +16,36 @@ pub(crate) struct Limits<A> {
     pub(crate) settings: Settings,
     /// Whether requests need only their key.
     pub(crate) is_plain: bool,
+    /// The same limits for requests in shadow, if there may be any.
+    pub(crate) in_shadow: Option<Arc<Self>>,
+}
+
+impl<A: Admission> Limits<A> {
+    pub(crate) fn new(admission: A, settings: Settings) -> Self {
+        let in_shadow = settings.shadow_if.as_ref().map(|_| {
+            Arc::new(Self {
+                admission: admission.clone(),
+                settings: settings.in_shadow(),
+                is_plain: false,
+                in_shadow: None,
+            })
+        });
+        Self {
+            is_plain: settings.is_plain() && admission.is_plain(),
+            admission,
+            settings,
+            in_shadow,
+        }
+    }
+
+    /// Returns the limits for a request.
+    #[inline]
+    pub(crate) fn of_request<'l, B>(self: &'l Arc<Self>, request: &Request<B>) -> &'l Arc<Self> {
+        match (&self.in_shadow, &self.settings.shadow_if) {
+            (Some(in_shadow), Some(test)) if test(&self.settings.facts(request)) => in_shadow,
+            _ => self,
+        }
+    }
 }
 
 /// The status of gRPC for a status that can't be read.

@@ -43,6 +43,14 @@ pub struct AnswerFacts<'a> {
 }
 
 impl<'a> AnswerFacts<'a> {
+    /// The names of these facts, apart from headers.
+    pub const NAMES: [&'static str; 4] = [
+        "response-status",
+        "response-grpc-status",
+        "response-bytes",
+        "response-time-ms",
+    ];
+
     /// Facts of an answer with this status and these headers.
     pub const fn new(status: StatusCode, headers: &'a HeaderMap) -> Self {
         Self {

@@ -167,7 +167,7 @@ impl<C: Client + 'static> RedisStore<C> {
         let limit: Limit = text.parse().map_err(|error| refused(message(&error)))?;
         let algorithm = algorithm(&limit);
         let plan = spec.plans.get(position).copied();
-        let concurrency = (algorithm == CONCURRENCY).then(|| limit.permits());
+        let concurrency = limit.quota().is_none().then(|| limit.permits());
         let name = name(spec.rule, spec.index, &algorithm, plan);
         let server = Arc::clone(&self.server);
         let keys = self.keys_under(spec.key_secret);

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 
 /// A server on a socket in a folder of its own.
 pub(crate) struct PrivateServer {
@@ -26,7 +27,7 @@ impl PrivateServer {
         {
             return Ok(None);
         }
-        let folder = std::env::temp_dir().join(format!("tollgate-example-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("tollgate-example-{}", number()?));
         std::fs::create_dir_all(&folder)?;
         let mut server = Self {
             program,
@@ -67,6 +68,14 @@ impl PrivateServer {
         }
         Ok(())
     }
+}
+
+/// Returns the numbers of this process and of its next server.
+fn number() -> Result<String, Box<dyn Error>> {
+    static STARTED: Mutex<u32> = Mutex::new(0);
+    let mut started = STARTED.lock()?;
+    *started += 1;
+    Ok(format!("{}-{started}", std::process::id()))
 }
 
 impl Drop for PrivateServer {

@@ -270,6 +270,28 @@ impl Limit {
     pub const fn permits(&self) -> u64 {
         self.kind.most()
     }
+
+    /// Returns the quota of a rate, or `None` of a limit on concurrency.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::Limit;
+    ///
+    /// # fn main() -> Result<(), tollgate_redis::LimitError> {
+    /// let quota = Quota::per_minute(5);
+    /// assert_eq!(Limit::sliding_window(quota)?.quota(), Some(quota));
+    /// assert_eq!(Limit::concurrency(3, Duration::from_secs(60))?.quota(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn quota(&self) -> Option<Quota> {
+        match self.kind {
+            Kind::Slots(_) => None,
+            _ => Some(self.quota),
+        }
+    }
 }
 
 fn window(quota: Quota, shape: Shape) -> Result<Limit, LimitError> {

@@ -66,6 +66,7 @@ use crate::server::call::Part;
 #[must_use = "dropping the guard leaves the slots"]
 pub struct RedisGuard {
     n: u64,
+    remaining: u64,
     decider: Decider,
     held: Held,
 }
@@ -122,6 +123,7 @@ impl<C: Client + 'static> RedisKey<'_, C> {
         let sent = Instant::now();
         let grant = self.try_acquire_n(n).await?;
         let decider = grant.decider();
+        let remaining = grant.granted().remaining();
         let held = match decider {
             Decider::Server => self.leased(slots, &grant, sent),
             _ => Held::Unleased(Unleased {
@@ -130,7 +132,12 @@ impl<C: Client + 'static> RedisKey<'_, C> {
                 grant: Some(grant),
             }),
         };
-        Ok(RedisGuard { n, decider, held })
+        Ok(RedisGuard {
+            n,
+            remaining,
+            decider,
+            held,
+        })
     }
 
     /// Starts the task that renews a grant.
@@ -160,6 +167,12 @@ impl RedisGuard {
     #[must_use]
     pub const fn n(&self) -> u64 {
         self.n
+    }
+
+    /// Returns how many slots were free after the guard had entered.
+    #[must_use]
+    pub const fn remaining(&self) -> u64 {
+        self.remaining
     }
 
     /// Returns the party that granted the slots.

@@ -134,6 +134,12 @@ impl<C> RedisLimiter<C> {
         }
     }
 
+    /// Returns what the server counts for each key.
+    #[must_use]
+    pub const fn limit(&self) -> &Limit {
+        &self.limit
+    }
+
     /// Returns the server.
     #[must_use]
     pub fn server(&self) -> &Arc<RedisServer<C>> {

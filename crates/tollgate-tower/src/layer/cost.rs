@@ -9,9 +9,10 @@ use tollgate_http::{RequestFacts, Unit};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
-use crate::rate::{CountedRequests, Rate, Source};
+use crate::costs::{CountedRequests, HasCosts};
+use crate::rate::{Rate, Source};
 
-impl<S: Source> RateLimitLayer<Rate<S>> {
+impl<A: HasCosts> RateLimitLayer<A> {
     /// Sets what a request costs, in permits. One, unless this says otherwise.
     ///
     /// A request that costs 0 takes nothing, and one that costs more than the burst is refused
@@ -42,7 +43,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// # }
     /// ```
     pub fn cost(mut self, cost: impl Fn(&RequestFacts<'_>) -> u64 + Send + Sync + 'static) -> Self {
-        self.admission.cost = Some(Arc::new(cost));
+        self.admission.costs().cost = Some(Arc::new(cost));
         self
     }
 
@@ -62,7 +63,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// # Ok::<(), tollgate::error::LimiterError>(())
     /// ```
     pub fn unit(mut self, unit: Unit) -> Self {
-        self.admission.unit = unit;
+        self.admission.costs().unit = unit;
         self
     }
 
@@ -102,7 +103,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// # }
     /// ```
     pub fn count(mut self, count: CountedRequests) -> Self {
-        self.admission.count = count;
+        self.admission.costs().count = count;
         self
     }
 
@@ -144,7 +145,7 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Bytes: `.settle(|ended| ended.bytes())`. Milliseconds of time:
     /// `.settle(|ended| ended.elapsed().as_millis().try_into().unwrap_or(u64::MAX))`.
     pub fn settle(mut self, actual: impl Fn(&Ended<'_>) -> u64 + Send + Sync + 'static) -> Self {
-        self.admission.settle = Some(Arc::new(actual));
+        self.admission.costs().settle = Some(Arc::new(actual));
         self
     }
 
@@ -171,10 +172,12 @@ impl<S: Source> RateLimitLayer<Rate<S>> {
     /// # }
     /// ```
     pub fn max_cost(mut self, most: u64) -> Self {
-        self.admission.max_cost = Some(most);
+        self.admission.costs().max_cost = Some(most);
         self
     }
+}
 
+impl<S: Source> RateLimitLayer<Rate<S>> {
     /// Lets requests wait for their permits, at most this long, and at most this many at once, of
     /// all keys together. A request that would wait longer, or that finds the queue full, is
     /// refused at once.

@@ -1,15 +1,11 @@
 //! Layers of keys: what they do with requests that lack a key, and what they say of keys.
 
 use super::RateLimitLayer;
-use crate::inside::InsideByKey;
-use crate::key::RequestKey;
+use crate::key::HasKey;
 use crate::rate::{PerKey, Rate, Source};
 use crate::settings::MissingKey;
 
-impl<A, C, S, K> RateLimitLayer<Rate<PerKey<A, C, S, K>>>
-where
-    PerKey<A, C, S, K>: Source,
-{
+impl<A: HasKey> RateLimitLayer<A> {
     /// Sets what happens to a request that lacks the key of its limit: it is refused with 400,
     /// unless this says otherwise. Rules of a policy have a field for it.
     ///
@@ -39,7 +35,12 @@ where
         self.settings.missing = missing;
         self
     }
+}
 
+impl<A, C, S, K> RateLimitLayer<Rate<PerKey<A, C, S, K>>>
+where
+    PerKey<A, C, S, K>: Source,
+{
     /// Says in fields which of the table's limits a request used: the parameter `pk`, which is a
     /// keyed hash of the request's key. A client that sends for several keys can then tell their
     /// limits apart. Each process has other hashes, since it has limits of its own.
@@ -58,27 +59,6 @@ where
     /// ```
     pub fn partitions(mut self) -> Self {
         self.admission.partitions = true;
-        self
-    }
-}
-
-impl<K: RequestKey> RateLimitLayer<InsideByKey<K>> {
-    /// Sets what happens to a request that lacks the key of its limit: it is refused with 400,
-    /// unless this says otherwise.
-    ///
-    /// ```
-    /// use tollgate::keyed::KeyedConcurrency;
-    /// use tollgate_tower::{ByAddress, MissingKey, RateLimitLayer};
-    ///
-    /// // Requests of a Unix socket have no address. Together they have 4 places.
-    /// let downloads = KeyedConcurrency::new(4, 10_000)?;
-    /// let limit = RateLimitLayer::concurrency_by_key(downloads, ByAddress::default())
-    ///     .missing(MissingKey::Share);
-    /// # let _ = limit;
-    /// # Ok::<(), tollgate::error::LimiterError>(())
-    /// ```
-    pub fn missing(mut self, missing: MissingKey) -> Self {
-        self.settings.missing = missing;
         self
     }
 }

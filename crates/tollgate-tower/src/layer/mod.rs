@@ -10,6 +10,8 @@ mod keys;
 #[cfg(feature = "policy")]
 mod policy;
 mod rate;
+#[cfg(feature = "redis")]
+mod redis;
 mod requests;
 
 use std::fmt;
@@ -104,16 +106,7 @@ impl<S, A: Admission, M> Layer<S> for RateLimitLayer<A, M> {
     type Service = RateLimitService<S, A, M>;
 
     fn layer(&self, service: S) -> RateLimitService<S, A, M> {
-        let Self {
-            admission,
-            settings,
-            ..
-        } = self.clone();
-        let limits = Limits {
-            is_plain: settings.is_plain() && admission.is_plain(),
-            admission,
-            settings,
-        };
+        let limits = Limits::new(self.admission.clone(), self.settings.clone());
         RateLimitService::new(service, Arc::new(limits))
     }
 }

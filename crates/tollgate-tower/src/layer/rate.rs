@@ -7,6 +7,7 @@ use tollgate::clock::Clock;
 use tollgate::keyed::KeyHasher;
 use tollgate::traits::SettleLimiter;
 use tollgate::{Keyed, Limiter, Quota};
+use tollgate_http::RequestFacts;
 
 use super::RateLimitLayer;
 use crate::key::{ByAddress, RequestKey};
@@ -126,8 +127,9 @@ where
     /// A limit for each key: a closure, [`ByHeader`](crate::ByHeader), or another [`RequestKey`].
     ///
     /// A request without a key is refused with 400, unless [`missing`](Self::missing) says
-    /// otherwise. All keys have the same quota, apart from the table's overrides; for plans use a
-    /// policy.
+    /// otherwise. If the table has plans, [`plan`](Self::plan) says which one a request has. An
+    /// algorithm of your own needs the traits that the methods of a limiter need: `GiveBack`,
+    /// `Debt`, `ChangeQuota` and `Settings`, which `tollgate::algorithm` documents.
     ///
     /// ```
     /// # use http::{Request, Response};
@@ -158,6 +160,62 @@ where
     /// ```
     pub fn by_key(table: impl Into<Arc<Keyed<A, C, S>>>, key: K) -> Self {
         let table = table.into();
-        Self::of(Rate::new(PerKey { table, key }))
+        let has_plans = table.plans() > 1;
+        let mut rate = Rate::new(PerKey { table, key });
+        if has_plans {
+            // Until the program says which. Plan 0 would be a wrong answer that nobody sees.
+            rate.plan = Some(Arc::new(|_| None));
+        }
+        Self::of(rate)
+    }
+
+    /// Sets which of the table's plans a request has, by its position. A request for which this is
+    /// `None`, or no position of a plan, is refused with 403. So are all requests to a table with
+    /// several plans until this is set.
+    ///
+    /// The closure reads what an earlier layer found. If that has to ask a database, the earlier
+    /// layer can be asynchronous: axum's `middleware::from_fn`, or the filters of `tower`.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{ManualClock, Keyed, Quota, TokenBucket};
+    /// use tollgate_tower::{RateLimitLayer, RequestFacts};
+    ///
+    /// /// What the layer that authenticates requests found.
+    /// #[derive(Clone)]
+    /// struct Customer { id: u64, is_paying: bool }
+    ///
+    /// fn customer<'r>(facts: &RequestFacts<'r>) -> Option<&'r Customer> {
+    ///     facts.extension()
+    /// }
+    ///
+    /// let free = TokenBucket::new(Quota::per_hour(60).burst(1))?;
+    /// let paid = TokenBucket::new(Quota::per_hour(600).burst(2))?;
+    /// let table = Keyed::with_plans([free, paid], 100_000, ManualClock::new())?;
+    /// let limit = RateLimitLayer::by_key(table, |facts: &RequestFacts<'_>| Some(customer(facts)?.id))
+    ///     .plan(|facts| Some(usize::from(customer(facts)?.is_paying)));
+    /// let service = limit.layer(service_fn(hello));
+    ///
+    /// let of = |id, is_paying| Request::builder().extension(Customer { id, is_paying }).body(());
+    /// assert_eq!(service.clone().oneshot(of(7, false)?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(of(7, false)?).await?.status(), 429);
+    /// assert_eq!(service.clone().oneshot(of(8, true)?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(of(8, true)?).await?.status(), 200);
+    /// assert_eq!(service.clone().oneshot(of(8, true)?).await?.status(), 429);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn plan(
+        mut self,
+        plan: impl Fn(&RequestFacts<'_>) -> Option<usize> + Send + Sync + 'static,
+    ) -> Self {
+        self.admission.plan = Some(Arc::new(plan));
+        self
     }
 }

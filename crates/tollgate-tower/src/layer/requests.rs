@@ -8,7 +8,8 @@ use tollgate_http::{ClientAddress, PathForm, RequestFacts};
 
 use super::RateLimitLayer;
 use crate::answered::Ended;
-use crate::rate::{Rate, Source};
+use crate::costs::HasCosts;
+use crate::refuse::LayerDecision;
 
 impl<A> RateLimitLayer<A> {
     /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy. The
@@ -186,7 +187,122 @@ impl<A> RateLimitLayer<A> {
     }
 }
 
-impl<S: Source> RateLimitLayer<Rate<S>> {
+impl<A> RateLimitLayer<A> {
+    /// Turns the layer off, or on again: one that is off limits nothing, counts nothing and says
+    /// nothing. So a program need not have two types of services, with the layer and without.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let is_limited = std::env::var("UNLIMITED").is_err();
+    /// let limiter = Limiter::token_bucket(Quota::per_second(100))?;
+    /// let limit = RateLimitLayer::shared(limiter).enabled(is_limited);
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::error::LimiterError>(())
+    /// ```
+    pub fn enabled(mut self, is_enabled: bool) -> Self {
+        self.settings.is_off = !is_enabled;
+        self
+    }
+
+    /// Serves all requests, and only reports those that would be refused: to try a limit before it
+    /// is used.
+    ///
+    /// The limit counts as it would, and [reports](Self::on_decision) a refusal as `shadow`. No
+    /// request waits, apart from a decision of a store, and no answer has fields.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
+    /// let service = RateLimitLayer::shared(limiter).shadow().layer(service_fn(hello));
+    /// for _ in 0..9 {
+    ///     assert_eq!(service.clone().oneshot(Request::new(())).await?.status(), 200);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shadow(self) -> Self {
+        self.shadow_if(|_| true)
+    }
+
+    /// Serves the requests for which the test is true, as [`shadow`](Self::shadow) serves all: to
+    /// use a limit for a part of the clients at first. All requests count.
+    ///
+    /// ```
+    /// use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+    /// use tollgate::{Keyed, Quota};
+    /// use tollgate_tower::RateLimitLayer;
+    ///
+    /// // For a tenth of the addresses the limit holds. The others are in shadow.
+    /// let limits = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+    /// let hashes = BuildHasherDefault::<DefaultHasher>::new();
+    /// let limit = RateLimitLayer::by_address(limits)
+    ///     .shadow_if(move |facts| hashes.hash_one(facts.client_address()) % 10 > 0);
+    /// # let _ = limit;
+    /// # Ok::<(), tollgate::error::LimiterError>(())
+    /// ```
+    pub fn shadow_if(
+        mut self,
+        test: impl Fn(&RequestFacts<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.shadow_if = Some(Arc::new(test));
+        self
+    }
+
+    /// Calls a function with each decision: for logs, and for metrics of the program. It sees the
+    /// facts of the request, and why it is refused. It is called before the request is served, and
+    /// not for requests that are exempt.
+    ///
+    /// ```
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, ServiceExt, service_fn};
+    /// # async fn hello(_: Request<()>) -> Result<Response<String>, std::convert::Infallible> {
+    /// #     Ok(Response::default())
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::{Arc, Mutex};
+    /// use tollgate::{Limiter, Quota};
+    /// use tollgate_tower::{LayerDecision, RateLimitLayer};
+    ///
+    /// let log = Arc::new(Mutex::new(Vec::new()));
+    /// let lines = Arc::clone(&log);
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(1))?;
+    /// let limit = RateLimitLayer::shared(limiter).on_decision(move |facts, decision| {
+    ///     let word = match decision {
+    ///         LayerDecision::Denied(refusal) => format!("{:?}", refusal.cause()),
+    ///         _ => "served".into(),
+    ///     };
+    ///     lines.lock().unwrap().push(format!("{}: {word}", facts.path()));
+    /// });
+    /// let service = limit.layer(service_fn(hello));
+    /// for path in ["/a", "/b"] {
+    ///     service.clone().oneshot(Request::get(path).body(())?).await?;
+    /// }
+    /// assert_eq!(*log.lock().unwrap(), ["/a: served", "/b: Limit"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_decision(
+        mut self,
+        tell: impl Fn(&RequestFacts<'_>, &LayerDecision<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.on_decision = Some(Arc::new(tell));
+        self
+    }
+}
+
+impl<A: HasCosts> RateLimitLayer<A> {
     /// Sets which requests failed, for limits that count failures or successes. Unless this says
     /// otherwise, these are the requests of [`Ended::is_failure`]: with a status of 401, 403 or
     /// 422. Of the others, those of [`Ended::is_success`] succeed, and the rest counts for no

@@ -9,9 +9,10 @@ use tollgate::traits::{GiveBackLimiter, SettleLimiter};
 use tollgate::{Granted, Quota, TryAcquire};
 use tollgate_http::{LimitState, Unit};
 
-use super::{Cancel, CountedRequests, Settle, Source, in_partition};
+use super::{Cancel, Source, in_partition};
 use crate::admission::Grant;
-use crate::answered::{Ended, Outcome};
+use crate::answered::Ended;
+use crate::costs::Settlement;
 use crate::settings::Settings;
 
 /// What a request holds that a rate granted. It is in a box, since it is large and is moved several
@@ -22,9 +23,7 @@ pub struct RateGrant<S: Source> {
     pub(super) quota: Option<Quota>,
     pub(super) partition: Option<[u8; 8]>,
     pub(super) unit: Unit,
-    pub(super) settle: Option<(CountedRequests, Option<Settle>)>,
-    /// The most that is settled.
-    pub(super) most: u64,
+    pub(super) settlement: Option<Settlement>,
     /// The limiter, if permits may come back.
     pub(super) limiter: Option<S::Owned>,
     pub(super) cancel: Option<Cancel<S::Owned>>,
@@ -48,33 +47,23 @@ impl<S: Source> Grant for Box<RateGrant<S>> {
 
     #[inline]
     fn needs_end(&self) -> bool {
-        self.settle.is_some()
+        self.settlement.is_some()
     }
 
     fn reads_headers(&self, settings: &Settings) -> bool {
-        self.settle.as_ref().is_some_and(|(count, settle)| {
-            settle.is_some() || (*count != CountedRequests::All && settings.is_failure.is_some())
-        })
+        let settlement = self.settlement.as_ref();
+        settlement.is_some_and(|settlement| settlement.reads_headers(settings))
     }
 
     fn end(self, mut ended: Ended<'_>, settings: &Settings) {
-        let (Some((count, settle)), Some(limiter)) = (self.settle, self.limiter) else {
+        let (Some(settlement), Some(limiter)) = (self.settlement, self.limiter) else {
             return;
         };
         let now = limiter.clock().now();
         let taken = self.granted.n();
         ended.elapsed = now.saturating_since(self.granted.at());
         ended.taken = taken;
-        let outcome = || settings.outcome(&ended);
-        let counts = match count {
-            CountedRequests::All => true,
-            CountedRequests::Failures => !matches!(outcome(), Outcome::Success | Outcome::Neither),
-            CountedRequests::Successes => matches!(outcome(), Outcome::Success),
-        };
-        let actual = match counts {
-            true => settle.map_or(taken, |settle| settle(&ended).min(self.most.max(taken))),
-            false => 0,
-        };
+        let actual = settlement.actual(&ended, settings);
         let is_queue = self.is_queue.is_some_and(|it| it.get().is_some());
         match (actual < taken, self.cancel) {
             // Callers may wait behind this grant.

@@ -12,37 +12,18 @@ use http::Request;
 use tollgate::clock::Clock;
 use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
 use tollgate::{Denied, Granted, Quota, Tick, TryAcquire};
-use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts, Unit};
+use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts};
 
-pub(crate) use self::source::NO_KEY;
+pub(crate) use self::source::{NO_KEY, PlanOf};
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
 use crate::admission::{Admission, Admit, Decide, First, Unserved};
-use crate::answered::Ended;
+use crate::costs::{Costs, HasCosts};
+use crate::key::HasKey;
 use crate::report;
 use crate::settings::{MissingKey, Settings};
 
-/// Which requests a limit counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum CountedRequests {
-    /// All requests.
-    #[default]
-    All,
-    /// Requests that failed: see [`Ended::is_failure`]. The permits of others are given back, apart
-    /// from those of requests whose client went away before the answer.
-    Failures,
-    /// Requests that succeeded: see [`Ended::is_success`]. The permits of others are given back,
-    /// also those of requests whose client went away before the answer.
-    Successes,
-}
-
-/// The most that is settled where no quota is known, if the program does not say it.
-const UNKNOWN_SETTLEMENT: u64 = u32::MAX as u64;
-
-pub(crate) type CostOf = Arc<dyn Fn(&RequestFacts<'_>) -> u64 + Send + Sync>;
-pub(crate) type Settle = Arc<dyn Fn(&Ended<'_>) -> u64 + Send + Sync>;
 type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
 type Cancel<L> = fn(&L, Granted, u64, Tick) -> (Granted, u64);
 
@@ -63,15 +44,11 @@ impl<L> Copy for InLine<L> {}
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that limits a rate.
 pub struct Rate<S: Source> {
     pub(crate) source: Arc<S>,
-    pub(crate) cost: Option<CostOf>,
-    pub(crate) count: CountedRequests,
-    pub(crate) settle: Option<Settle>,
-    /// The most that a request costs, if the program says it.
-    pub(crate) max_cost: Option<u64>,
+    costs: Costs,
+    /// The plan of a request, if the table has plans.
+    pub(crate) plan: Option<PlanOf>,
     /// Whether fields say which partition of the limit a request used.
     pub(crate) partitions: bool,
-    /// What the limit counts, as fields say it.
-    pub(crate) unit: Unit,
     /// How permits are reserved, if requests wait.
     in_line: Option<InLine<S::Owned>>,
     /// Whether requests that a queue would delay are refused.
@@ -84,12 +61,9 @@ impl<S: Source> Clone for Rate<S> {
     fn clone(&self) -> Self {
         Self {
             source: Arc::clone(&self.source),
-            cost: self.cost.clone(),
-            count: self.count,
-            settle: self.settle.clone(),
-            max_cost: self.max_cost,
+            costs: self.costs.clone(),
+            plan: self.plan.clone(),
             partitions: self.partitions,
-            unit: self.unit,
             in_line: self.in_line,
             at_once: self.at_once,
             is_queue: Arc::clone(&self.is_queue),
@@ -101,7 +75,7 @@ impl<S: Source> fmt::Debug for Rate<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rate")
             .field("quota", &self.source.quota(None))
-            .field("count", &self.count)
+            .field("count", &self.costs.count)
             .field("waits", &self.in_line.is_some())
             .finish_non_exhaustive()
     }
@@ -111,12 +85,9 @@ impl<S: Source> Rate<S> {
     pub(crate) fn new(source: S) -> Self {
         Self {
             source: Arc::new(source),
-            cost: None,
-            count: CountedRequests::All,
-            settle: None,
-            max_cost: None,
+            costs: Costs::default(),
+            plan: None,
             partitions: false,
-            unit: Unit::Requests,
             in_line: None,
             at_once: false,
             is_queue: Arc::default(),
@@ -140,28 +111,6 @@ impl<S: Source> Rate<S> {
         self.at_once = true;
     }
 
-    #[inline]
-    fn cost(&self, facts: &RequestFacts<'_>) -> u64 {
-        let most = self.max_cost.unwrap_or(u64::MAX);
-        self.cost.as_ref().map_or(1, |cost| cost(facts).min(most))
-    }
-
-    /// Returns the most permits that a request can settle: by default all permits at once or those
-    /// of an hour, so that no number blocks a key for good.
-    fn most_settled(&self, key: Option<&S::Key<'_>>) -> u64 {
-        let of_limit = || {
-            self.source
-                .quota(key)
-                .map(|quota| quota.largest_settlement())
-        };
-        let most = self.max_cost.or_else(of_limit);
-        most.unwrap_or(UNKNOWN_SETTLEMENT)
-    }
-
-    fn settles(&self) -> bool {
-        self.settle.is_some() || self.count != CountedRequests::All
-    }
-
     /// Finds the key of a request once, and decides about it. Permits that come back later go to
     /// the limiter that granted them, even if the key's function returns another key by then.
     #[inline(always)]
@@ -172,7 +121,7 @@ impl<S: Source> Rate<S> {
         decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
     ) -> Admit<Self> {
         let facts = settings.facts_here(request);
-        match self.source.key(&facts) {
+        match self.source.key(&facts, self.plan.as_ref()) {
             Ok(None) => without_key(request, settings, || decide(&facts, None)),
             Ok(key) => decide(&facts, key.as_ref()),
             Err(Ambiguous) => ambiguous(request, settings),
@@ -182,7 +131,7 @@ impl<S: Source> Rate<S> {
     /// Returns whether nothing is left to do after this grant.
     #[inline]
     fn is_free(&self, granted: &Granted, settings: &Settings) -> bool {
-        granted.delay() == Duration::ZERO && !settings.answers.has_fields() && !self.settles()
+        granted.delay() == Duration::ZERO && !settings.answers.has_fields() && !self.costs.settles()
     }
 
     /// Returns the key of the partition that a request uses, if fields say it.
@@ -223,20 +172,18 @@ impl<S: Source> Rate<S> {
         report::allowed(&settings.name);
         let delay = granted.delay();
         let has_fields = settings.answers.has_fields();
-        let may_return = self.settles() || delay > Duration::ZERO;
+        let may_return = self.costs.settles() || delay > Duration::ZERO;
         if delay > Duration::ZERO {
             let _ = self.is_queue.set(());
         }
-        let most = self.settle.as_ref().map(|_| self.most_settled(key));
         let grant = RateGrant {
-            most: most.unwrap_or(u64::MAX),
-            settle: self.settles().then(|| (self.count, self.settle.clone())),
+            settlement: self.costs.settlement(|| self.source.quota(key)),
             limiter: may_return.then(|| self.source.owned(key)),
             cancel: self.in_line.map(|line| line.cancel),
-            is_queue: self.settles().then(|| Arc::clone(&self.is_queue)),
+            is_queue: self.costs.settles().then(|| Arc::clone(&self.is_queue)),
             quota: has_fields.then(|| self.source.quota(key)).flatten(),
             partition: has_fields.then(|| self.partition(key)).flatten(),
-            unit: self.unit,
+            unit: self.costs.unit,
             granted,
         };
         RateOutcome::Granted(Box::new(grant), delay)
@@ -287,6 +234,14 @@ impl<S: Source> Rate<S> {
     }
 }
 
+impl<S: Source> HasCosts for Rate<S> {
+    fn costs(&mut self) -> &mut Costs {
+        &mut self.costs
+    }
+}
+
+impl<A, C, S, K> HasKey for Rate<PerKey<A, C, S, K>> where PerKey<A, C, S, K>: Source {}
+
 impl<S: Source> Admission for Rate<S> {}
 
 impl<S: Source> Decide for Rate<S> {
@@ -295,13 +250,13 @@ impl<S: Source> Decide for Rate<S> {
     type Pending = Pending<RateOutcome<S>>;
 
     fn is_plain(&self) -> bool {
-        self.cost.is_none() && !self.settles()
+        self.costs.cost.is_none() && !self.costs.settles()
     }
 
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<RateOutcome<S>> {
         let facts = settings.plain_facts(request);
-        let key = match self.source.key(&facts) {
+        let key = match self.source.key(&facts, self.plan.as_ref()) {
             Ok(Some(key)) => key,
             Ok(None) => return First::Decided(RateOutcome::NoKey),
             Err(Ambiguous) => return First::Decided(RateOutcome::Ambiguous),
@@ -320,7 +275,7 @@ impl<S: Source> Decide for Rate<S> {
         has_place: bool,
     ) -> Admit<Self> {
         self.keyed(request, settings, |facts, key| {
-            let n = self.cost(facts);
+            let n = self.costs.of(facts);
             let in_line = patience.filter(|_| has_place);
             let reserved = in_line.and_then(|patience| self.reserve(n, key, settings, patience));
             // If other requests came first, one that has waited is granted or refused now.
@@ -351,15 +306,14 @@ impl<S: Source> Decide for Rate<S> {
             RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
             RateOutcome::Denied { denied, said } => {
                 let name = &*settings.name;
-                report::denied(name, Cause::of(&denied));
                 let state = said.as_ref().map(|said| {
-                    let state = LimitState::of_rate(name, said.quota).unit(self.unit);
+                    let state = LimitState::of_rate(name, said.quota).unit(self.costs.unit);
                     in_partition(state.denied(&denied, said.remaining), &said.partition)
                 });
                 let refusal = Refusal::of_denied(&denied)
                     .rule(name)
                     .limits(state.as_slice());
-                Admit::Refused(settings.refuse(request, &refusal))
+                settings.refuse(request, &refusal)
             }
             RateOutcome::Ambiguous => ambiguous(request, settings),
             RateOutcome::NoKey => {
@@ -406,20 +360,18 @@ pub(crate) fn without_key<A: Admission, B>(
 /// one, or be exempt: a client that adds a line would have another limit, or none.
 pub(crate) fn ambiguous<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
-    report::denied(name, Cause::Ambiguous);
     let refusal = Refusal::new(Cause::Ambiguous).rule(name);
-    Admit::Refused(settings.refuse(request, &refusal))
+    settings.refuse(request, &refusal)
 }
 
 /// Refuses a request that lacks the key of its limit.
 fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
-    report::denied(name, Cause::MissingKey);
     if settings.facts(request).client_address().is_none() {
         report::no_peer(name);
     }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
-    Admit::Refused(settings.refuse(request, &refusal))
+    settings.refuse(request, &refusal)
 }
 
 /// What the limiter of a request decided, with all that depends on its key.

@@ -26,9 +26,13 @@ pub trait Source: Send + Sync + 'static {
     /// The limiter of a request, which keeps its table alive.
     type Owned: SettleLimiter<Clock = Self::Clock> + Send + Sync + 'static;
 
-    /// Returns the key of a request, or `None` if it has none.
+    /// Returns the key of a request with its plan, or `None` if it has no key.
     #[doc(hidden)]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<Self::Key<'r>>, Ambiguous>;
+    fn key<'r>(
+        &self,
+        facts: &RequestFacts<'r>,
+        plan: Option<&PlanOf>,
+    ) -> Result<Option<Self::Key<'r>>, Ambiguous>;
 
     /// Returns the limiter of a key, or that of requests without one.
     #[doc(hidden)]
@@ -64,7 +68,7 @@ where
     type Owned = Arc<L>;
 
     #[inline]
-    fn key<'r>(&self, _: &RequestFacts<'r>) -> Result<Option<()>, Ambiguous> {
+    fn key<'r>(&self, _: &RequestFacts<'r>, _: Option<&PlanOf>) -> Result<Option<()>, Ambiguous> {
         Ok(Some(()))
     }
 
@@ -85,6 +89,12 @@ where
         None
     }
 }
+
+/// Finds the plan of a request. A request without a plan is denied.
+pub(crate) type PlanOf = Arc<dyn Fn(&RequestFacts<'_>) -> Option<usize> + Send + Sync>;
+
+/// No table has so many plans.
+const NO_PLAN: usize = usize::MAX;
 
 /// A limiter for each key.
 #[derive(Debug)]
@@ -112,39 +122,48 @@ where
     K: RequestKey,
 {
     type Clock = C;
-    type Key<'r> = K::Key<'r>;
+    type Key<'r> = (K::Key<'r>, usize);
     type Limiter<'a> = Key<&'a Keyed<A, C, S>>;
     type Owned = Key<Arc<Keyed<A, C, S>>>;
 
     #[inline]
-    fn key<'r>(&self, facts: &RequestFacts<'r>) -> Result<Option<K::Key<'r>>, Ambiguous> {
-        self.key.key(facts)
+    fn key<'r>(
+        &self,
+        facts: &RequestFacts<'r>,
+        plan: Option<&PlanOf>,
+    ) -> Result<Option<(K::Key<'r>, usize)>, Ambiguous> {
+        let plan = plan.map_or(0, |plan| plan(facts).unwrap_or(NO_PLAN));
+        Ok(self.key.key(facts)?.map(|key| (key, plan)))
     }
 
     #[inline]
-    fn limiter(&self, key: Option<&K::Key<'_>>) -> Key<&Keyed<A, C, S>> {
+    fn limiter(&self, key: Option<&(K::Key<'_>, usize)>) -> Key<&Keyed<A, C, S>> {
         match key {
-            Some(key) => self.table.key(key),
+            Some((key, plan)) => self.table.key(key).with_plan(*plan),
             None => self.table.key(&NO_KEY),
         }
     }
 
-    fn owned(&self, key: Option<&K::Key<'_>>) -> Key<Arc<Keyed<A, C, S>>> {
+    fn owned(&self, key: Option<&(K::Key<'_>, usize)>) -> Key<Arc<Keyed<A, C, S>>> {
         match key {
-            Some(key) => self.table.key_owned(key),
+            Some((key, plan)) => self.table.key_owned(key).with_plan(*plan),
             None => self.table.key_owned(&NO_KEY),
         }
     }
 
-    fn quota(&self, key: Option<&K::Key<'_>>) -> Option<Quota> {
+    fn quota(&self, key: Option<&(K::Key<'_>, usize)>) -> Option<Quota> {
         let has_overrides = self.table.max_overrides() > 0;
         let own = key.filter(|_| has_overrides);
-        let own = own.and_then(|key| self.table.key(key).override_algorithm());
-        Some(own.map_or_else(|| self.table.quota(), |own| own.quota()))
+        let own = own.and_then(|(key, _)| self.table.key(key).override_algorithm());
+        let plan = key.map_or(0, |(_, plan)| *plan);
+        match own {
+            Some(own) => Some(own.quota()),
+            None => self.table.plan_quota(plan).ok(),
+        }
     }
 
-    fn partition(&self, key: Option<&K::Key<'_>>) -> Option<u64> {
-        let hash = self.table.hasher().hash_key(key?);
+    fn partition(&self, key: Option<&(K::Key<'_>, usize)>) -> Option<u64> {
+        let hash = self.table.hasher().hash_key(&key?.0);
         Some(PARTITIONS.hash_one(hash))
     }
 }

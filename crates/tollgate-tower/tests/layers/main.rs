@@ -1,5 +1,9 @@
 //! What the types of layers ask of a program, and what their functions see.
 
+#[path = "../support/clock.rs"]
+mod clock;
 mod inferred;
 mod not_clone;
+mod plans;
+mod shadow;
 mod taken;

@@ -224,6 +224,7 @@ fn rules_of_a_policy() {
         ("all", "denied", 1),
         ("blocked", "denied", 1),
         ("trial", "shadow", 3),
+        ("trial", "shadow-allowed", 3),
     ];
     assert_eq!(counted, expected(counts));
 }

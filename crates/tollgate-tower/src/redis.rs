@@ -1,0 +1,362 @@
+//! Limits on Redis or Valkey.
+
+use std::fmt::{self, Display, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Request};
+use tokio::time::Instant;
+use tollgate::Denied;
+use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
+use tollgate_redis::client::Client;
+use tollgate_redis::{Decider, Denial, EnterError, Grant as Permits, RedisGuard, RedisLimiter};
+
+use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
+use crate::answered::Ended;
+use crate::costs::{Costs, HasCosts, Settlement};
+use crate::deciding::{Deciding, Undo, spawn};
+use crate::key::{HasKey, RequestKey};
+use crate::rate::{ambiguous, may_wait, without_key};
+use crate::report;
+use crate::settings::Settings;
+
+/// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that a server of Redis or Valkey
+/// decides.
+pub struct ByRedis<C, K> {
+    limiter: Arc<RedisLimiter<C>>,
+    key: Arc<K>,
+    costs: Costs,
+}
+
+impl<C, K> ByRedis<C, K> {
+    pub(crate) fn new(limiter: Arc<RedisLimiter<C>>, key: K) -> Self {
+        Self {
+            limiter,
+            key: Arc::new(key),
+            costs: Costs::default(),
+        }
+    }
+}
+
+impl<C, K> Clone for ByRedis<C, K> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: Arc::clone(&self.limiter),
+            key: Arc::clone(&self.key),
+            costs: self.costs.clone(),
+        }
+    }
+}
+
+impl<C, K> fmt::Debug for ByRedis<C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ByRedis").field(&self.limiter).finish()
+    }
+}
+
+impl<C, K> HasCosts for ByRedis<C, K> {
+    fn costs(&mut self) -> &mut Costs {
+        &mut self.costs
+    }
+}
+
+impl<C, K> HasKey for ByRedis<C, K> {}
+
+/// The key of requests without a key. It is no UTF-8, so no key has the same bytes.
+const NO_KEY: &[u8] = b"\xff";
+
+/// One key of a limit. It keeps the limit alive.
+struct Key<C> {
+    limiter: Arc<RedisLimiter<C>>,
+    key: Vec<u8>,
+}
+
+/// What the server or the fallback granted.
+enum Held {
+    Permits(Permits),
+    /// A slot of a concurrency, which is renewed until it is dropped.
+    Slot(RedisGuard),
+}
+
+impl Held {
+    const fn decider(&self) -> Decider {
+        match self {
+            Self::Permits(permits) => permits.decider(),
+            Self::Slot(slot) => slot.decider(),
+        }
+    }
+}
+
+impl<C: Client + 'static> Key<C> {
+    /// Takes a slot of a concurrency, or permits of any other limit.
+    async fn take(&self, n: u64) -> Result<Held, Denial> {
+        let key = self.limiter.key(&self.key);
+        match key.try_enter().await {
+            Ok(slot) => Ok(Held::Slot(slot)),
+            Err(EnterError::Denied(denial)) => Err(denial),
+            // The limit has no slots.
+            Err(_) => key.try_acquire_n(n).await.map(Held::Permits),
+        }
+    }
+
+    /// Returns what fields say of the limit. `None` if its state is not known, since a fallback
+    /// decided that counts nothing.
+    fn state<'a>(&self, name: &'a str, costs: &Costs, decider: Decider) -> Option<LimitState<'a>> {
+        if !matches!(decider, Decider::Server | Decider::Local) {
+            return None;
+        }
+        let limit = self.limiter.limit();
+        Some(match limit.quota() {
+            Some(quota) => LimitState::of_rate(name, quota).unit(costs.unit),
+            None => LimitState::of_concurrency(name, limit.permits()),
+        })
+    }
+}
+
+/// What was decided about a request.
+pub struct RedisOutcome<C: Client + 'static> {
+    decided: Result<Held, Denial>,
+    key: Key<C>,
+}
+
+impl<C: Client + 'static> Undo for RedisOutcome<C> {
+    async fn undo(self) {
+        if let Ok(Held::Permits(permits)) = self.decided {
+            // If the server does not answer, its grant stays as it is.
+            let _ = self.key.limiter.key(&self.key.key).undo(permits).await;
+        }
+    }
+}
+
+impl<C: Client + 'static> fmt::Debug for RedisOutcome<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_granted = self.decided.is_ok();
+        f.debug_tuple("RedisOutcome").field(&is_granted).finish()
+    }
+}
+
+impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
+    fn ask(&self, key: Vec<u8>, n: u64) -> Deciding<RedisOutcome<C>> {
+        let limiter = Arc::clone(&self.limiter);
+        Deciding::new(async move {
+            let key = Key { limiter, key };
+            let decided = key.take(n).await;
+            RedisOutcome { decided, key }
+        })
+    }
+
+    /// Turns a grant into what the layer does.
+    fn granted(&self, held: Held, key: Key<C>, settings: &Settings, has_place: bool) -> Admit<Self>
+    where
+        Self: Decide<Grant = Box<RedisGrant<C>>>,
+    {
+        let (name, decider) = (&*settings.name, held.decider());
+        report::allowed(name);
+        if let Some(fallback) = fallback(decider) {
+            report::fallback(name, fallback, "allowed");
+        }
+        let has_fields = settings.answers.has_fields();
+        let state = has_fields.then(|| key.state(name, &self.costs, decider));
+        let (delay, settlement) = match &held {
+            Held::Permits(permits) => {
+                let quota = || key.limiter.limit().quota();
+                (permits.granted().delay(), self.costs.settlement(quota))
+            }
+            Held::Slot(_) => (Duration::ZERO, None),
+        };
+        let is_rate = matches!(held, Held::Permits(_));
+        if is_rate && settlement.is_none() && delay.is_zero() && state.flatten().is_none() {
+            return Admit::Free;
+        }
+        let grant = Box::new(RedisGrant {
+            held,
+            key,
+            costs: self.costs.clone(),
+            settlement,
+            began: Instant::now(),
+        });
+        if delay.is_zero() {
+            return Admit::Granted(grant);
+        }
+        if !has_place {
+            report::waited(name);
+        }
+        Admit::Delayed(Unserved::new(grant), delay)
+    }
+
+    /// Refuses a request.
+    fn refused<B>(
+        &self,
+        denial: Denial,
+        key: &Key<C>,
+        request: &Request<B>,
+        settings: &Settings,
+    ) -> Admit<Self>
+    where
+        Self: Decide,
+    {
+        let (name, decider, denied) = (&*settings.name, denial.decider(), denial.denied());
+        let refusal = match (denial.is_unavailable(), denied.retry_after()) {
+            (false, _) => Refusal::of_denied(&denied),
+            (true, None) => Refusal::new(Cause::Unavailable),
+            (true, Some(wait)) => Refusal::new(Cause::Unavailable).retry_after(wait),
+        };
+        // What a smaller request would find is not known.
+        let state = key.state(name, &self.costs, decider);
+        let state = state.map(|state| state.denied(&denied, 0));
+        let refusal = refusal.rule(name).limits(state.as_slice());
+        let refused = settings.refuse(request, &refusal);
+        if let Some(fallback) = fallback(decider) {
+            report::fallback(name, fallback, "denied");
+        }
+        refused
+    }
+}
+
+impl<C, K> Admission for ByRedis<C, K>
+where
+    C: Client + 'static,
+    K: RequestKey,
+    for<'r> K::Key<'r>: Display,
+{
+}
+
+impl<C, K> Decide for ByRedis<C, K>
+where
+    C: Client + 'static,
+    K: RequestKey,
+    for<'r> K::Key<'r>: Display,
+{
+    type Grant = Box<RedisGrant<C>>;
+    type Outcome = RedisOutcome<C>;
+    type Pending = Deciding<RedisOutcome<C>>;
+
+    fn admit<B>(
+        &self,
+        request: &Request<B>,
+        settings: &Settings,
+        _: Option<Duration>,
+        _: bool,
+    ) -> Admit<Self> {
+        let facts = settings.facts(request);
+        let ask = |key| Admit::Pending(self.ask(key, self.costs.of(&facts)));
+        match self.key.key(&facts) {
+            Ok(key) => match key.and_then(|key| text_of(&key)) {
+                Some(key) => ask(key.into_bytes()),
+                None => without_key(request, settings, || ask(NO_KEY.to_vec())),
+            },
+            Err(Ambiguous) => ambiguous(request, settings),
+        }
+    }
+
+    fn go_on<B>(
+        &self,
+        outcome: RedisOutcome<C>,
+        request: &Request<B>,
+        settings: &Settings,
+        patience: Option<Duration>,
+        has_place: bool,
+    ) -> Admit<Self> {
+        let RedisOutcome { decided, key } = outcome;
+        let denial = match decided {
+            Ok(held) => return self.granted(held, key, settings, has_place),
+            Err(denial) => denial,
+        };
+        if let Denied::Later { retry_after, .. } = denial.denied() {
+            let waits = may_wait(&denial.denied(), patience) && !denial.is_unavailable();
+            if waits && has_place {
+                return Admit::Retry(retry_after, None);
+            }
+            if let Some(place) = settings.place().filter(|_| waits) {
+                report::waited(&settings.name);
+                return Admit::Retry(retry_after, Some(place));
+            }
+        }
+        self.refused(denial, &key, request, settings)
+    }
+}
+
+/// Returns the name of the fallback that decided, if one did.
+const fn fallback(decider: Decider) -> Option<&'static str> {
+    match decider {
+        Decider::Closed => Some("closed"),
+        Decider::Open => Some("open"),
+        Decider::Local => Some("local"),
+        _ => None,
+    }
+}
+
+/// Returns the text of a key. `None` if it has none.
+fn text_of(key: &impl Display) -> Option<String> {
+    let mut text = String::new();
+    write!(text, "{key}").is_ok().then_some(text)
+}
+
+/// What a request holds that the server or the fallback granted.
+pub struct RedisGrant<C> {
+    held: Held,
+    key: Key<C>,
+    costs: Costs,
+    settlement: Option<Settlement>,
+    began: Instant,
+}
+
+impl<C> fmt::Debug for RedisGrant<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decider = self.held.decider();
+        f.debug_tuple("RedisGrant").field(&decider).finish()
+    }
+}
+
+impl<C: Client + 'static> Grant for Box<RedisGrant<C>> {
+    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
+        if !settings.answers.has_fields() {
+            return;
+        }
+        let decider = self.held.decider();
+        let state = self.key.state(&settings.name, &self.costs, decider);
+        let state = state.map(|state| match &self.held {
+            Held::Permits(permits) => state.granted(permits.granted().info()),
+            Held::Slot(slot) => state.untouched(1, slot.remaining()),
+        });
+        settings.answers.write(state.into_iter(), headers);
+    }
+
+    fn needs_end(&self) -> bool {
+        self.settlement.is_some() || matches!(self.held, Held::Slot(_))
+    }
+
+    fn reads_headers(&self, settings: &Settings) -> bool {
+        let settlement = self.settlement.as_ref();
+        settlement.is_some_and(|settlement| settlement.reads_headers(settings))
+    }
+
+    fn end(self, mut ended: Ended<'_>, settings: &Settings) {
+        let this = *self;
+        let (Held::Permits(permits), Some(settlement)) = (this.held, this.settlement) else {
+            return;
+        };
+        ended.elapsed = this.began.elapsed();
+        ended.taken = permits.granted().n();
+        let actual = settlement.actual(&ended, settings);
+        if actual != ended.taken {
+            let Key { limiter, key } = this.key;
+            spawn(async move {
+                // If the server does not answer, its grant stays as it is.
+                let _ = limiter.key(key).settle(permits, actual).await;
+            });
+        }
+    }
+
+    fn cancel(self) {
+        let this = *self;
+        let decided = Ok(this.held);
+        spawn(
+            RedisOutcome {
+                decided,
+                key: this.key,
+            }
+            .undo(),
+        );
+    }
+}
