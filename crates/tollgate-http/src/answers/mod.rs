@@ -10,8 +10,9 @@ mod status;
 mod value;
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
@@ -51,6 +52,8 @@ pub struct Answers {
     body: RefusalBody,
     /// The status of each cause, if it is not the default.
     statuses: [Option<StatusCode>; CAUSES],
+    /// The most that is added to a wait.
+    jitter: Duration,
     edit: Option<Edit>,
 }
 
@@ -65,6 +68,7 @@ impl Answers {
             fields: Fields::OFF,
             body: RefusalBody::Text,
             statuses: [None; CAUSES],
+            jitter: Duration::ZERO,
             edit: None,
         }
     }
@@ -87,6 +91,23 @@ impl Answers {
         if let Some(own) = self.statuses.get_mut(cause as usize) {
             *own = Some(status);
         }
+        self
+    }
+
+    /// Adds a random time to the wait that a refusal names, of at most this long. So clients that
+    /// are refused together do not come back together.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate_http::{Answers, Cause, Refusal};
+    ///
+    /// let answers = Answers::new().jitter(Duration::from_secs(10));
+    /// let answer = answers.refuse(&Refusal::new(Cause::Limit).retry_after(Duration::from_secs(5)));
+    /// let seconds: u64 = answer.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    /// assert!((5..=15).contains(&seconds));
+    /// ```
+    pub const fn jitter(mut self, most: Duration) -> Self {
+        self.jitter = most;
         self
     }
 
@@ -199,6 +220,7 @@ impl Answers {
     /// Writes the answer to a request that is refused, at this time.
     #[must_use]
     pub fn refuse_at(&self, refusal: &Refusal<'_>, now: SystemTime) -> Response<Bytes> {
+        let refusal = &self.with_jitter(*refusal);
         let status = self.status_of(refusal);
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = status;
@@ -230,6 +252,7 @@ impl Answers {
     #[cfg(feature = "grpc")]
     #[must_use]
     pub fn refuse_grpc(&self, refusal: &Refusal<'_>) -> Response<Bytes> {
+        let refusal = &self.with_jitter(*refusal);
         let mut response = Response::new(Bytes::new());
         self.write_refusal_fields(refusal, self.now(), response.headers_mut());
         grpc::write(refusal, response.headers_mut());
@@ -254,6 +277,20 @@ impl Answers {
         let own = self.statuses.get(refusal.cause() as usize);
         let own = refusal.own_status().or(own.copied().flatten());
         own.unwrap_or_else(|| status::of(refusal.cause()))
+    }
+
+    /// Returns a refusal that names a longer wait.
+    fn with_jitter<'a>(&self, refusal: Refusal<'a>) -> Refusal<'a> {
+        match refusal.wait() {
+            Some(wait) if !self.jitter.is_zero() => {
+                // Each hasher has random keys.
+                let random = RandomState::new().build_hasher().finish();
+                let part = random as f64 / u64::MAX as f64;
+                let more = Duration::try_from_secs_f64(self.jitter.as_secs_f64() * part);
+                refusal.retry_after(wait.saturating_add(more.unwrap_or(self.jitter)))
+            }
+            _ => refusal,
+        }
     }
 
     /// Returns the time, if it is needed.
@@ -283,6 +320,7 @@ impl fmt::Debug for Answers {
             .field("fields", &self.fields)
             .field("body", &self.body)
             .field("statuses", &self.statuses)
+            .field("jitter", &self.jitter)
             .field("edits", &self.edit.is_some())
             .finish()
     }

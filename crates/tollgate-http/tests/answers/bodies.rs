@@ -214,3 +214,28 @@ fn answers_can_be_shared_by_threads() {
     is_shared(&Refusal::new(Cause::Limit));
     is_shared(&LimitState::of_concurrency("a", 1));
 }
+
+/// Each place that names the wait names the same one, and different answers differ.
+#[test]
+fn jitter_adds_to_the_wait_wherever_it_is_named() {
+    let answers = Answers::new().jitter(600 * SECOND);
+    let refusal = Refusal::new(Cause::Limit).retry_after(5 * SECOND);
+    let mut waits = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        let answer = answers.refuse(&refusal);
+        let wait = answer.headers()["retry-after"].to_str().unwrap();
+        let body = format!("too many requests: retry in {wait} s\n");
+        assert_eq!(*answer.body(), body);
+        let seconds: u64 = wait.parse().unwrap();
+        assert!((5..=605).contains(&seconds), "{seconds}");
+        waits.insert(seconds);
+    }
+    // 50 equal numbers of 600 do not come by chance.
+    assert!(waits.len() > 1);
+    // Nothing is added to a wait that is not known.
+    let unknown = answers.refuse(&Refusal::new(Cause::Overload));
+    assert!(!unknown.headers().contains_key("retry-after"));
+    let most = Answers::new().jitter(Duration::MAX);
+    let answer = most.refuse(&refusal.retry_after(Duration::MAX));
+    assert!(answer.headers().contains_key("retry-after"));
+}
