@@ -60,6 +60,9 @@
 //! [Operating](guide::operating) has what an operator needs to know. A file can name limits on the
 //! server too: see [stores] of the crate `tollgate-policy`.
 //!
+//! Behind HTTP: `RateLimitLayer::redis` of the crate `tollgate-tower`, as [its guide] shows.
+//!
+//! [its guide]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html#limits-on-redis
 //! [stores]: https://docs.rs/tollgate-policy/latest/tollgate_policy/guide/policy/index.html#stores
 //!
 //! # What the server sees
