@@ -13,10 +13,10 @@ mod lines;
 mod listed;
 pub(crate) mod nearest;
 mod overrides;
-mod parts;
 mod pattern;
 mod place;
 mod rule;
+mod rule_fields;
 mod secret;
 mod table;
 mod toml;
@@ -25,8 +25,8 @@ mod tree;
 mod when;
 
 pub(crate) use nearest::known_names;
-pub(crate) use parts::MAX_PLANS;
 pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
+pub(crate) use rule_fields::MAX_PLANS;
 
 use crate::file::PolicyFile;
 use crate::file::disk::MAX_BYTES;

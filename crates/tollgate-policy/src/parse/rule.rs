@@ -6,7 +6,7 @@ use super::fact::{Allowed, check_or_registered};
 use super::failures;
 use super::field::refuse_text;
 use super::overrides;
-use super::parts;
+use super::rule_fields;
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
@@ -75,7 +75,7 @@ pub(super) fn rule(
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
         repeated: choice(&table, "repeated", &REPEATED, problems),
-        network: parts::networks(&table, problems),
+        network: rule_fields::networks(&table, problems),
         limits: texts(
             &table,
             "limit",
@@ -83,8 +83,8 @@ pub(super) fn rule(
             problems,
         ),
         plan: None,
-        overrides: parts::overrides(&table, problems),
-        cost: parts::FIXED_COST,
+        overrides: rule_fields::overrides(&table, problems),
+        cost: rule_fields::FIXED_COST,
         count: choice(&table, "count", &COUNT, problems),
         failures: failures::read(&table, problems),
         ban: None,
@@ -95,20 +95,20 @@ pub(super) fn rule(
             problems,
         ),
         shadow: false,
-        status: parts::status(&table, problems),
+        status: rule_fields::status(&table, problems),
         capacity: CAPACITY.into(),
         overflow: choice(&table, "overflow", &OVERFLOW, problems),
         store: String::from(MEMORY).into(),
         fallback: None,
     };
     if let Some(plan) = table.get("plan") {
-        rule.plan = parts::plans(plan, allowed, problems);
+        rule.plan = rule_fields::plans(plan, allowed, problems);
     }
     if let Some(cost) = table.get("cost") {
-        rule.cost = parts::cost(cost, allowed, problems).unwrap_or(rule.cost);
+        rule.cost = rule_fields::cost(cost, allowed, problems).unwrap_or(rule.cost);
     }
     if let Some(ban) = table.get("ban") {
-        rule.ban = parts::ban(ban, problems);
+        rule.ban = rule_fields::ban(ban, problems);
     }
     if let Some(shadow) = table.get("shadow") {
         rule.shadow = shadow.bool(problems).unwrap_or_default();
@@ -121,7 +121,7 @@ pub(super) fn rule(
         rule.store = store.text("a store's name", problems).unwrap_or(rule.store);
     }
     if let Some(fallback) = table.get("fallback") {
-        rule.fallback = parts::fallback(fallback, problems);
+        rule.fallback = rule_fields::fallback(fallback, problems);
     }
     together(&table, &rule, problems);
     rule
@@ -191,7 +191,7 @@ fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<
 
 /// What is wrong with a rule that has a store, and no fallback.
 pub(crate) fn no_fallback() -> String {
-    let forms = parts::FALLBACKS;
+    let forms = rule_fields::FALLBACKS;
     format!(
         "is missing; a rule with a `store` says what decides while the store does not answer: \
          {forms}"
@@ -242,11 +242,11 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
         table.refuse("override", "needs a `key`", problems);
     }
     if let (Some(plan), true) = (&rule.plan, has("override")) {
-        if plan.limits.len() > parts::MAX_PLANS - 1 {
+        if plan.limits.len() > rule_fields::MAX_PLANS - 1 {
             let message = format!(
                 "can't be combined with {} plans: with overrides, a rule has at most {}",
                 plan.limits.len(),
-                parts::MAX_PLANS - 1
+                rule_fields::MAX_PLANS - 1
             );
             table.refuse("override", message, problems);
         }

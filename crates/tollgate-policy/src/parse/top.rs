@@ -6,9 +6,9 @@ use std::collections::hash_map;
 use super::also;
 use super::fact::check_listed;
 use super::field::{Field, refuse_text};
-use super::parts;
 use super::place::Place;
 use super::rule::rule;
+use super::rule_fields;
 use super::secret::{KEY_SECRET, key_secret};
 use super::table::Table;
 use super::tree::{Entries, Node, Tree};
@@ -38,7 +38,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
     let facts = table.get("facts").map(|facts| listed(facts, problems));
     let read_denied = |table: Table<'_>, problems: &mut Problems| {
         table.only("an entry of `deny`", &["name", "when", "status"], problems);
-        let status = parts::status(&table, problems);
+        let status = rule_fields::status(&table, problems);
         let entry = entry(table, facts.as_deref(), problems)?;
         Some(Entry { status, ..entry })
     };
