@@ -59,7 +59,7 @@ struct Paid {
 }
 
 impl RetryBudget {
-    /// Makes a budget of retries: `percent` of the requests, and `per_second` in any second. They
+    /// Makes a budget of retries: `percent` of the requests plus `per_second` in any second. They
     /// are counted in 8 bytes each.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Budget for RetryBudget {
     }
 }
 
-/// 20 % of the requests, and 10 in any second.
+/// 20 % of the requests plus 10 in any second.
 impl Default for RetryBudget {
     fn default() -> Self {
         Self::new(20, 10).expect("10 a second is a valid limit")

@@ -96,7 +96,7 @@ impl<C> ClientLimitLayer<C> {
     }
 
     /// Sets the budget of retries: a [`RetryBudget`], or another one for tower, such as its
-    /// `TpsBudget`. The default is 20 % of the requests, and 10 in any second.
+    /// `TpsBudget`. The default is 20 % of the requests plus 10 in any second.
     pub fn budget(mut self, budget: impl Budget + Send + Sync + 'static) -> Self {
         self.settings.budget = Arc::new(budget);
         self

@@ -109,16 +109,16 @@
 //! half.
 //!
 //! A request is sent at most [three times](ClientLimitLayer::max_attempts). By the [`RetryBudget`],
-//! retries are at most 20 % of the requests, and 10 in any second. If the wait would be longer than
+//! retries are at most 20 % of the requests plus 10 in any second. If the wait would be longer than
 //! `max_wait`, if the budget is used up, or if the request [can't be copied](CopyRequest), the
 //! caller gets the answer or the error.
 //!
 //! # Memory
 //!
 //! [`max_groups`](ClientLimitLayer::max_groups) groups are remembered, each with at most 64 limits.
-//! A limit that 32 answers in a row do not name is forgotten, and so is the group that was used
-//! least recently if there are too many, but never one whose requests wait. Credentials are not
-//! kept, only their hashes, which a random key makes.
+//! A limit is forgotten if 32 answers in a row omit it. If there are too many groups, the least
+//! recently used one is forgotten, but none with waiting requests. Only hashes of credentials are
+//! kept, made with a random key.
 //!
 //! The state is behind mutexes that are held for a few lookups, and never while a request waits.
 //! Requests wait on tokio's timer.

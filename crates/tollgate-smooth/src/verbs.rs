@@ -162,8 +162,8 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// # Errors
     ///
     /// [`Denied::Stuck`] if the turn is 36 years after the clock's start (60 bits of nanoseconds)
-    /// or later. That happens once callers have taken that many years' worth of permits, or have
-    /// passed a tick that late. Nothing is taken, and every later request is denied too.
+    /// or later. That takes 36 years' worth of permits, or a call with a tick that late. Nothing is
+    /// taken, and every later request is denied too.
     ///
     /// ```
     /// use std::time::Duration;

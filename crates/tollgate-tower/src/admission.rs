@@ -46,8 +46,7 @@ pub trait Decide: Sized {
     }
 
     /// Decides with the key alone, if requests need no more. Almost all requests end here, so this
-    /// is inlined, and passes the request to no function. Then the compiler need not copy the
-    /// request.
+    /// is inlined and calls nothing with the request. Then the compiler need not copy the request.
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<Self::Outcome> {
         let _ = (request, settings);

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A decision that can be undone elsewhere.
+/// A decision that its store can undo.
 pub trait Undo: Send + 'static {
     /// Gives back what the decision took, as far as the store answers.
     fn undo(self) -> impl Future<Output = ()> + Send;

@@ -99,8 +99,8 @@ impl<C: Client + 'static> Key<C> {
         }
     }
 
-    /// Returns what fields say of the limit. `None` if its state is not known, since a fallback
-    /// decided that counts nothing.
+    /// Returns what fields say of the limit. `None` if a fallback that counts nothing decided, so
+    /// no state is known.
     fn state<'a>(&self, name: &'a str, costs: &Costs, decider: Decider) -> Option<LimitState<'a>> {
         if !matches!(decider, Decider::Server | Decider::Local) {
             return None;

@@ -72,7 +72,7 @@ use crate::server_limits::ServerLimit;
 /// A timer may wake this late: the plan stays the same.
 const LATE: f64 = 0.005;
 
-/// After a hold, a client whose rate is not known comes back this late at most, in seconds.
+/// After a hold, a client of unknown rate sends again within this many seconds.
 const LONGEST_SPREAD: f64 = 5.0;
 
 /// Plans requests to a server by what its answers say of one limit: for HTTP clients of your own.

@@ -1,5 +1,5 @@
-//! `RateLimit` and `RateLimit-Policy`: lists of names, or draft 07's dictionary and its policies
-//! without names.
+//! Reads `RateLimit` and `RateLimit-Policy`, as lists or as in draft 07 (a dictionary, unnamed
+//! policies).
 
 use std::time::Duration;
 

@@ -52,7 +52,7 @@ pub(super) fn members(line: &[u8]) -> impl Iterator<Item = Option<Member<'_>>> {
     Split::new(line, b',').map(|text| Member::of(text.trim_ascii()))
 }
 
-/// The parts of a text between separators that are not inside of a string.
+/// Splits a text at the separators that are outside of strings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Split<'a> {
     rest: Option<&'a [u8]>,

@@ -37,8 +37,8 @@ use parts::Many;
 ///
 /// A client can send a header, a parameter or a cookie several times. Then it is not known which
 /// one the service reads, so values that differ are [`Ambiguous`]. At most 256 parameters, 256
-/// cookies and 256 lines of a header are read. In a request with more, each parameter, each cookie
-/// or this header is ambiguous. A long query, and long cookies, are read once for all names.
+/// cookies and 256 lines of a header are read. In a request with more of a kind, all values of that
+/// kind are ambiguous. A long query, and long cookies, are read once for all names.
 ///
 /// The client sends all facts but its address. So a key that is made of them alone, such as an API
 /// key, must be verified before it is used. Otherwise a client that sends another one with each

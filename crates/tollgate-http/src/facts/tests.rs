@@ -40,7 +40,7 @@ fn a_long_request_is_read_once_for_all_names() {
         let _ = facts.cookie(&format!("name-{name}"));
     }
     assert!(LOOKED.get() <= 1000, "{} parts", LOOKED.get());
-    // A short one is not longer than a few names.
+    // A short one is read again for each name.
     let uri: Uri = format!("/?{}", parts(400, '&')).parse().unwrap();
     let facts = RequestFacts::of(&method, &uri, &headers);
     LOOKED.set(0);

@@ -22,8 +22,7 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// tables that take more memory than the policy allows, a secret that no store uses, and conditions
 /// under which more limits apply to one request than decide together at once.
 ///
-/// A warning is certain for requests whose facts have one value each; not everything that deserves
-/// one is found.
+/// Warnings are certain for requests with one value a fact, but some problems get no warning.
 ///
 /// ```
 /// use tollgate_policy::file::PolicyFile;

@@ -66,7 +66,7 @@ pub(super) fn of(
     }
 }
 
-/// Returns why a rule denies a request whatever is left.
+/// Returns why a rule denies a request even if permits are left.
 fn denies(rule: &Rule, why: NoLimit, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
     let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
     let missing = key.iter().find(|part| part.value.is_none());

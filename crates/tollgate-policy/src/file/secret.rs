@@ -1,4 +1,4 @@
-//! Secrets, which no text shows.
+//! Secrets, hidden from `Debug`.
 
 use std::fmt;
 

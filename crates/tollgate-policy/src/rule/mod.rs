@@ -182,8 +182,8 @@ pub(crate) struct Ban<C> {
     pub(crate) attempts: Option<Arc<Attempts<C>>>,
     /// Counts the denials or the failures of each key.
     pub(crate) strikes: Arc<Table<C>>,
-    /// Where keys are banned. A ban in the table of a limit would last until that limit has a
-    /// permit again: with a window of a day, until the next day.
+    /// Where keys are banned. Not in a limit's table: there a ban lasts until the limit has a
+    /// permit again, so up to a day if the window is a day.
     pub(crate) bans: Arc<Table<C>>,
 }
 

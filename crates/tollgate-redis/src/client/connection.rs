@@ -36,7 +36,7 @@ use super::wire::{CONNECT_FOR, LONGEST, Patience, SILENCE, Wire};
 use super::wire::{connect, has_ended, ping, ping_or_connect};
 use super::{Client, ClientError, Command, Reply, Waiting};
 
-/// How long a connection may be idle before a call asks it by `PING`, unless a program sets it.
+/// How long a connection may be idle before a call sends `PING` first, by default.
 pub(super) const PING_AFTER: Duration = Duration::from_secs(5);
 
 /// A call this soon after another one does not look whether the connection has ended.

@@ -76,8 +76,8 @@ fn number(field: &'static str, text: &str) -> Result<u64, ParseLimitError> {
     }
 }
 
-/// Parses a quota: `before`, then a part of the text. Spaces keep the part where it is in the text,
-/// so that errors point there.
+/// Parses a quota: `before`, then a part of the text. Spaces in front keep the part's offset, so
+/// that errors point to it.
 fn parse_at(text: &str, before: &str, part: &str) -> Result<Quota, ParseQuotaError> {
     let at = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
     let width = at.min(text.len());

@@ -180,9 +180,9 @@ pub(crate) struct Pass {
 pub(crate) struct Outage {
     /// The node that has failed: see [`Client::node_of`](crate::client::Client::node_of).
     pub(crate) node: u64,
-    /// The number of the outage, if there is one. A later outage has a greater number, with two
-    /// exceptions: if another node was down when it began, or if its node had granted nothing since
-    /// its previous outage, the number is the same. Numbers begin with 0.
+    /// The number of the outage, if there is one. A later outage has a greater number, unless
+    /// another node was down when it began, or its node granted nothing since its previous outage.
+    /// Numbers begin with 0.
     pub(crate) number: Option<u64>,
     /// The time since the server was created.
     pub(crate) now: Duration,

@@ -277,8 +277,8 @@ impl<C: Client> RedisServer<C> {
         self.send(call, read, |_| false, Breaker::ask).await
     }
 
-    /// As [`call`](Self::call), but sends the call in an outage too, as a probe: a guard would
-    /// lose its slots if it waited for the turn of others.
+    /// As [`call`](Self::call), but also in an outage, as a probe: a guard that waited for the next
+    /// probe would lose its slots.
     pub(crate) async fn call_anyway<T>(
         &self,
         call: &Call,

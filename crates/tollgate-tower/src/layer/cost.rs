@@ -114,8 +114,8 @@ impl<A: HasCosts> RateLimitLayer<A> {
     /// into debt; then requests are denied until the debt is paid. The most that is charged is
     /// [`max_cost`](Self::max_cost), and without it the quota's
     /// [`largest_settlement`](tollgate::Quota::largest_settlement): all permits at once or those of
-    /// an hour. The closure is called once for each request that was served, at the end of its
-    /// answer's body, also if there was no answer or it was dropped.
+    /// an hour. The closure is called once for each served request, when the answer's body ends or
+    /// is dropped, or if there is no answer.
     ///
     /// ```
     /// # use http::{Request, Response};

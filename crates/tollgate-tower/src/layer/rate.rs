@@ -54,9 +54,9 @@ impl<L> RateLimitLayer<Rate<Shared<L>>>
 where
     L: SettleLimiter<Clock: Clock> + Send + Sync + 'static,
 {
-    /// One limit for all requests, by a limiter of any type, such as a
-    /// [`Sharded`](tollgate::Sharded), or by an `Arc` of one that the program keeps too. Fields of
-    /// answers say the quota; without it, answers have no fields.
+    /// One limit for all requests, by any limiter, such as a [`Sharded`](tollgate::Sharded), or an
+    /// `Arc` of one that the program also uses itself. Fields of answers say the quota; without it,
+    /// answers have no fields.
     ///
     /// ```
     /// use tollgate::{Quota, Sharded};
