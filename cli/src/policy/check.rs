@@ -17,15 +17,19 @@ use super::exit_code::{INVALID, unusable};
 use super::registered::{MEMORY, Registered};
 use super::source::Source;
 
-/// Check a policy: find all its errors and warnings
+/// Check policies: find all their errors and warnings
 ///
 /// Each line has the file, the line, the column, the field, its value, and what is allowed. The
-/// exit code is 0 if there are no errors, 1 if there are errors, and 2 if the file can't be read.
+/// exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file can't be read.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The policy, in TOML, or in JSON if its name ends in .json
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The policies, in TOML, or in JSON if a name ends in .json. - is the standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Exit with 1 if there are warnings, too
+    #[arg(long)]
+    strict: bool,
 
     #[command(flatten)]
     registered: Registered,
@@ -38,21 +42,21 @@ pub(crate) struct Arguments {
     /// Print JSON: an object {"file", "rules" (their number, null if the file can't be read as a
     /// policy), "stores" and "facts" (what the program has to register and supply), "errors",
     /// "warnings", "problems": [{"file", "line", "column", "severity", "field", "value",
-    /// "message"}]}
+    /// "message"}]}. Of several files, an array of such objects
     #[arg(long)]
     json: bool,
 }
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report<'r> {
-    file: &'r str,
+struct Report {
+    file: String,
     rules: Option<usize>,
     #[serde(flatten)]
     program: Program,
     errors: usize,
     warnings: usize,
-    problems: &'r Problems,
+    problems: Problems,
 }
 
 /// What the program that uses a policy has to register and supply.
@@ -90,44 +94,71 @@ impl Program {
     }
 }
 
-/// Prints the problems of a policy.
+/// Prints the problems of policies.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let source = match Source::open(&arguments.file) {
-        Ok(source) => source,
-        Err(message) => return Ok(unusable(&message)),
-    };
+    let mut out = io::stdout().lock();
+    let (mut reports, mut unread) = (Vec::new(), None);
+    for file in &arguments.files {
+        match Source::open(file) {
+            Ok(source) => reports.push(report(source, arguments)?),
+            Err(message) => unread = Some(unusable(&message)),
+        }
+    }
+    match &*reports {
+        [] => {}
+        [report] if arguments.json && arguments.files.len() == 1 => {
+            serde_json::to_writer_pretty(&mut out, report)?;
+            writeln!(out)?;
+        }
+        reports if arguments.json => {
+            serde_json::to_writer_pretty(&mut out, reports)?;
+            writeln!(out)?;
+        }
+        reports => reports
+            .iter()
+            .try_for_each(|report| report.write(&mut out))?,
+    }
+    out.flush()?;
+    let warns = |report: &Report| arguments.strict && report.warnings > 0;
+    let is_valid = !reports.iter().any(|it| it.errors > 0 || warns(it));
+    Ok(match unread {
+        Some(code) => code,
+        None if is_valid => ExitCode::SUCCESS,
+        None => ExitCode::from(INVALID),
+    })
+}
+
+fn report(source: Source, arguments: &Arguments) -> Result<Report, Box<dyn Error>> {
     let file = source.read().ok();
-    let rules = file.as_ref().map(|file| file.rules.len());
-    let program = file.as_ref().map(Program::of).unwrap_or_default();
     let facts = arguments.facts.iter().map(String::as_str);
     let keys = Keys::new("check")?;
     let problems = source.check(arguments.registered.builder(keys, facts));
-    let mut out = io::stdout().lock();
-    if arguments.json {
-        let report = Report {
-            file: &source.name,
-            rules,
-            program,
-            errors: problems.errors(),
-            warnings: problems.warnings(),
-            problems: &problems,
-        };
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        if !problems.is_empty() {
-            writeln!(out, "{problems}")?;
-        }
-        writeln!(out, "{}: {}", source.name, summary(&problems, rules))?;
-        if let Some(program) = program.text() {
-            writeln!(out, "{}: {program}", source.name)?;
-        }
-    }
-    out.flush()?;
-    Ok(match problems.has_errors() {
-        true => ExitCode::from(INVALID),
-        false => ExitCode::SUCCESS,
+    Ok(Report {
+        file: source.name,
+        rules: file.as_ref().map(|file| file.rules.len()),
+        program: file.as_ref().map(Program::of).unwrap_or_default(),
+        errors: problems.errors(),
+        warnings: problems.warnings(),
+        problems,
     })
+}
+
+impl Report {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        if !self.problems.is_empty() {
+            writeln!(out, "{}", self.problems)?;
+        }
+        writeln!(
+            out,
+            "{}: {}",
+            self.file,
+            summary(&self.problems, self.rules)
+        )?;
+        if let Some(program) = self.program.text() {
+            writeln!(out, "{}: {program}", self.file)?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the last line, such as `2 errors, 1 warning`.

@@ -14,7 +14,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads a file.
+    /// Reads a file, or the standard input if the path is `-`. That is JSON if it begins with `{`,
+    /// as no TOML does.
     ///
     /// # Errors
     ///
@@ -22,7 +23,13 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let unreadable = |why: String| format!("{name} can't be read: {why}");
-        let text = read_text(path).map_err(|error| unreadable(error.to_string()))?;
+        let is_input = path.as_os_str() == "-";
+        let read = if is_input {
+            Path::new("/dev/stdin")
+        } else {
+            path
+        };
+        let text = read_text(read).map_err(|error| unreadable(error.to_string()))?;
         let has_end = |ends: &[&str]| {
             let end = path.extension().and_then(|end| end.to_str());
             end.is_some_and(|end| ends.iter().any(|it| it.eq_ignore_ascii_case(end)))
@@ -31,7 +38,7 @@ impl Source {
             let why = "only TOML, and JSON if the name ends in .json, are read";
             return Err(unreadable(why.into()));
         }
-        let is_json = has_end(&["json"]);
+        let is_json = has_end(&["json"]) || (is_input && text.trim_start().starts_with('{'));
         Ok(Self {
             name,
             text,

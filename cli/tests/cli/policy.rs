@@ -4,8 +4,9 @@
 //! anew, run the tests with `TOLLGATE_RECORD=1`.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{deadline, folder};
 
@@ -164,6 +165,41 @@ fn a_policy_is_checked_without_its_tables() {
         "limits.toml: 100 rules, no problems\n\
          limits.toml: the program has to supply the fact `user`\n"
     );
+}
+
+#[test]
+fn the_standard_input_is_checked() {
+    let toml = "[[rule]]\nname = 'a'\nlimit = '1/s'\n";
+    let json = r#"{"rule": [{"name": "a", "limit": "0/s"}]}"#;
+    for (text, expected) in [(toml, "-: 1 rule, no problems\n"), (json, "-: 1 error\n")] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        program.args(["check", "-"]).stdin(Stdio::piped());
+        let mut program = program.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut input = program.stdin.take().expect("its input");
+        input.write_all(text.as_bytes()).expect("it reads");
+        drop(input);
+        let output = deadline::deadline("the program", move || program.wait_with_output());
+        let output = output.expect("it runs");
+        let said = String::from_utf8(output.stdout).expect("text");
+        assert!(said.ends_with(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_hides_no_other() {
+    let folder = folder("policy-unread");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let text = "[[rule]]\nname = 'a'\nlimit = '0/s'\n";
+    fs::write(folder.join("wrong.toml"), text).expect("it can be written");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    program
+        .args(["check", "no.toml", "wrong.toml"])
+        .current_dir(&folder);
+    let output = deadline::deadline("the program", move || program.output());
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error: no.toml can't be read"));
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("wrong.toml: 1 error\n"));
 }
 
 /// What `explain` says first about a request to a policy.
