@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use http::Request;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
-use tollgate::Quota;
 use tollgate_http::RequestFacts;
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{LivePolicy, Policy, Reason};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
-use tollgate_redis::{Fallback, Keys, OutageEvent, RedisLimiter, RedisServer};
+use tollgate_redis::{Keys, OutageEvent, RedisServer};
 use tollgate_tower::RateLimitLayer;
 
 use crate::requests::send;
@@ -81,8 +80,11 @@ fn reported(snapshotter: &Snapshotter) -> (BTreeMap<String, u64>, f64) {
 }
 
 /// A request that a fallback denies is served in shadow, so nothing says that it was denied.
+#[cfg(feature = "redis")]
 #[test]
 fn a_fallback_of_a_limit_in_shadow_denies_nothing() {
+    use tollgate_redis::{Fallback, RedisLimiter};
+
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().start_paused(true).build().unwrap();
     let recorder = DebuggingRecorder::new();
@@ -93,7 +95,7 @@ fn a_fallback_of_a_limit_in_shadow_denies_nothing() {
         let builder = Policy::builder().store("redis", store);
         let layer = RateLimitLayer::policy(builder.build_toml(RULES).unwrap());
         assert_eq!(send(&layer.shadow(), to("/closed")).await, 200);
-        let (quota, fallback) = (Quota::per_hour(8), Fallback::Closed);
+        let (quota, fallback) = (tollgate::Quota::per_hour(8), Fallback::Closed);
         let limiter = RedisLimiter::new(server, &keys, "api", quota, fallback).unwrap();
         let layer = RateLimitLayer::redis(limiter, |_: &RequestFacts<'_>| Some("all"));
         assert_eq!(send(&layer.shadow(), to("/closed")).await, 200);
