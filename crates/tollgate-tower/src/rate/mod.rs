@@ -350,7 +350,7 @@ pub(crate) fn without_key<A: Admission, B>(
     share: impl FnOnce() -> Admit<A>,
 ) -> Admit<A> {
     match settings.missing {
-        MissingKey::Exempt => Admit::Free,
+        MissingKey::Exempt => Admit::Untold,
         MissingKey::Refuse => missing(request, settings),
         MissingKey::Share => share(),
     }
