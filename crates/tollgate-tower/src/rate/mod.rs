@@ -298,7 +298,7 @@ impl<S: Source> Decide for Rate<S> {
         match outcome {
             RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
             RateOutcome::Granted(grant, delay) => {
-                if !has_place {
+                if !has_place && !settings.is_shadow {
                     report::waited(&settings.name);
                 }
                 Admit::Delayed(Unserved::new(grant), delay)
