@@ -103,8 +103,9 @@ pub enum Admit<A: Decide> {
     Pending(A::Pending),
     /// It is refused.
     Refused(Box<Response<Bytes>>),
-    /// It would be refused, but the limit is in shadow.
-    InShadow,
+    /// The request is served, and the program is not told of it now: it lacks a key and is exempt,
+    /// or it would be refused, but the limit is in shadow.
+    Untold,
 }
 
 impl<A: Decide> Admit<A> {

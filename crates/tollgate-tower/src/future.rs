@@ -150,14 +150,11 @@ where
         loop {
             let settings = &self.limits.settings;
             decided = match decided.without_delay(settings) {
-                Admit::InShadow => return self.serve(None),
-                Admit::Free => {
-                    settings.tell(&self.request, || LayerDecision::Allowed);
-                    return self.serve(None);
-                }
+                Admit::Untold => return self.serve(Ticket::empty()),
+                Admit::Free => return self.tell_and_serve(Ticket::empty()),
                 Admit::Granted(grant) => {
-                    settings.tell(&self.request, || LayerDecision::Allowed);
-                    return self.serve(Some(grant));
+                    let ticket = Ticket::new(grant, &self.limits);
+                    return self.tell_and_serve(ticket);
                 }
                 Admit::Delayed(grant, delay) => {
                     self.grant = Some(grant);
@@ -187,15 +184,20 @@ where
         }
     }
 
+    /// Serves the request. If the program's function panics, the ticket ends.
+    fn tell_and_serve(self: Box<Self>, ticket: Ticket<A>) -> Limited<S, A, B> {
+        let settings = &self.limits.settings;
+        settings.tell(&self.request, || LayerDecision::Allowed);
+        self.serve(ticket)
+    }
+
     #[expect(clippy::boxed_local, reason = "it is large, and is not moved")]
-    fn serve(self: Box<Self>, grant: Option<A::Grant>) -> Limited<S, A, B> {
+    fn serve(self: Box<Self>, ticket: Ticket<A>) -> Limited<S, A, B> {
         let Self {
             request,
             mut service,
-            limits,
             ..
         } = *self;
-        let ticket = grant.map_or(Ticket::empty(), |grant| Ticket::new(grant, &limits));
         Limited::Serving {
             future: service.call(request),
             ticket,

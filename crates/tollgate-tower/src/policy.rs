@@ -100,7 +100,7 @@ impl<C: PolicyClock> ByPolicy<C> {
             if decision.is_allowed() {
                 report_asked(decision.asked());
                 let delay = decision.delay();
-                if delay > Duration::ZERO && !has_place {
+                if delay > Duration::ZERO && !has_place && !settings.is_shadow {
                     report_delay(decision.asked());
                 }
                 let needs_end = decision.needs_finish();
@@ -147,7 +147,7 @@ impl<C: PolicyClock> ByPolicy<C> {
             let refusal = refusal.limits(&states);
             let rule = decision.denied_by().unwrap_or(&settings.name);
             let refused = settings.refuse(request, &refusal);
-            if let Some(fallback) = decision.fallback() {
+            if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
                 report::fallback(rule, fallback.as_str(), "denied");
             }
             refused

@@ -178,7 +178,7 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         if delay.is_zero() {
             return Admit::Granted(grant);
         }
-        if !has_place {
+        if !has_place && !settings.is_shadow {
             report::waited(name);
         }
         Admit::Delayed(Unserved::new(grant), delay)
@@ -206,7 +206,7 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         let state = state.map(|state| state.denied(&denied, 0));
         let refusal = refusal.rule(name).limits(state.as_slice());
         let refused = settings.refuse(request, &refusal);
-        if let Some(fallback) = fallback(decider) {
+        if let Some(fallback) = fallback(decider).filter(|_| !settings.is_shadow) {
             report::fallback(name, fallback, "denied");
         }
         refused

@@ -27,7 +27,7 @@ impl Settings {
             false => LayerDecision::Denied(refusal),
         });
         match self.is_shadow {
-            true => Admit::InShadow,
+            true => Admit::Untold,
             false => Admit::Refused(self.write_refusal(request, refusal)),
         }
     }

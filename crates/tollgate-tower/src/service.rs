@@ -144,10 +144,11 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
                 settings.tell(&request, || LayerDecision::Allowed);
                 ResponseFuture::free(self.service.call(request))
             }
-            Admit::InShadow => ResponseFuture::free(self.service.call(request)),
+            Admit::Untold => ResponseFuture::free(self.service.call(request)),
             Admit::Granted(grant) => {
-                settings.tell(&request, || LayerDecision::Allowed);
+                // If the program's function panics, the ticket ends.
                 let ticket = Ticket::new(grant, limits);
+                settings.tell(&request, || LayerDecision::Allowed);
                 ResponseFuture::serving(self.service.call(request), ticket)
             }
             Admit::Refused(response) => ResponseFuture::refused(response),

@@ -170,8 +170,9 @@ where
     }
 
     /// Sets which of the table's plans a request has, by its position. A request for which this is
-    /// `None`, or no position of a plan, is refused with 403. So are all requests to a table with
-    /// several plans until this is set.
+    /// `None`, or no position of a plan, is refused with 403. So are all requests with a key to a
+    /// table with several plans until this is set. A request without a key has no plan of its own:
+    /// [those that share a limit](crate::MissingKey::Share) have that of the first plan.
     ///
     /// The closure reads what an earlier layer found. If that has to ask a database, the earlier
     /// layer can be asynchronous: axum's `middleware::from_fn`, or the filters of `tower`.

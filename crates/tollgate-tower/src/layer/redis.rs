@@ -24,8 +24,8 @@ where
     /// [`Fallback`](tollgate_redis::Fallback) of the limit decides: what that denies is answered
     /// with 503, or with 429 if a local share is used up. A request without a key is refused with
     /// 400, unless [`missing`](Self::missing) says otherwise. Of a limit on
-    /// [concurrency](tollgate_redis::Limit::concurrency), a request holds a slot until its answer's
-    /// body ends.
+    /// [concurrency](tollgate_redis::Limit::concurrency), a request holds one slot until its
+    /// answer's body ends, whatever [`cost`](Self::cost) says, and waits for none.
     ///
     /// ```no_run
     /// use std::sync::Arc;

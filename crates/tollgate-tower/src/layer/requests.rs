@@ -261,7 +261,8 @@ impl<A> RateLimitLayer<A> {
 
     /// Calls a function with each decision: for logs, and for metrics of the program. It sees the
     /// facts of the request, and why it is refused. It is called before the request is served, and
-    /// not for requests that are exempt.
+    /// not for requests that are exempt, also if they are so because they
+    /// [lack a key](crate::MissingKey::Exempt). A second call of this method replaces the function.
     ///
     /// ```
     /// # use http::{Request, Response};

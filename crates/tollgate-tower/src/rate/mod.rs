@@ -298,7 +298,7 @@ impl<S: Source> Decide for Rate<S> {
         match outcome {
             RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
             RateOutcome::Granted(grant, delay) => {
-                if !has_place {
+                if !has_place && !settings.is_shadow {
                     report::waited(&settings.name);
                 }
                 Admit::Delayed(Unserved::new(grant), delay)
@@ -350,7 +350,7 @@ pub(crate) fn without_key<A: Admission, B>(
     share: impl FnOnce() -> Admit<A>,
 ) -> Admit<A> {
     match settings.missing {
-        MissingKey::Exempt => Admit::Free,
+        MissingKey::Exempt => Admit::Untold,
         MissingKey::Refuse => missing(request, settings),
         MissingKey::Share => share(),
     }

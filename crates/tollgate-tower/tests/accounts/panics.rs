@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate::{
+    Concurrency, Keyed, LeakyBucket, Limiter, ManualClock, Quota, TokenBucket, TryAcquire,
+};
 use tollgate_http::RequestFacts;
 use tollgate_policy::{LivePolicy, Policy};
 use tollgate_tower::{Admission, CountedRequests, Ended, MissingKey, RateLimitLayer};
@@ -268,4 +270,27 @@ fn the_clone_for_a_request_that_waits() {
     let waits = || drop(service.call(Request::new(())));
     assert!(catch_unwind(AssertUnwindSafe(waits)).is_err());
     assert_eq!(limiter.available(), before);
+}
+
+/// A request whose decision can't be told is not served: what it cost in the end is settled.
+#[test]
+fn what_is_told() {
+    for waits in [false, true] {
+        paused().block_on(async {
+            let queue = LeakyBucket::queue(Quota::per_second(1).burst(9)).unwrap();
+            let limiter = Limiter::with_clock(queue, ManualClock::new());
+            let limiter = Arc::new(limiter);
+            if waits {
+                let _ = limiter.try_acquire().unwrap();
+            }
+            let before = limiter.available();
+            let shared = RateLimitLayer::shared(Arc::clone(&limiter));
+            let layer = shared.count(CountedRequests::Successes);
+            let layer = layer.on_decision(|_, _| panics());
+            let service = layer.layer(Scripted::default());
+            let task = tokio::spawn(service.oneshot(request(FINE)));
+            assert!(task.await.unwrap_err().is_panic());
+            assert_eq!(limiter.available(), before, "waits: {waits}");
+        });
+    }
 }

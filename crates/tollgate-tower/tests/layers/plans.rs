@@ -102,3 +102,16 @@ async fn an_override_goes_before_the_plan() {
     assert_eq!(ask(&layer, &headers).await, (200, said.clone()));
     assert_eq!(ask(&layer, &headers).await, (429, said));
 }
+
+#[tokio::test]
+async fn a_request_without_a_plan_is_refused_whatever_it_costs_and_whoever_sends_it() {
+    let own = TokenBucket::new(Quota::per_hour(2)).unwrap();
+    let table = table().with_overrides(10).unwrap();
+    table.key("ann").set_override(own).unwrap();
+    let layer = RateLimitLayer::by_key(table, by_user()).plan(plan);
+    for user in ["ann", "bob"] {
+        assert_eq!(ask(&layer.clone(), &[("x-user", user)]).await.0, 403);
+        let free = layer.clone().cost(|_| 0);
+        assert_eq!(ask(&free, &[("x-user", user)]).await.0, 403);
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use tollgate::{Concurrency, Keyed, LeakyBucket, Limiter, Quota, TokenBucket};
 use tollgate_policy::Policy;
-use tollgate_tower::{Admission, Cause, Fields, LayerDecision, RateLimitLayer};
+use tollgate_tower::{Admission, Cause, Fields, LayerDecision, MissingKey, RateLimitLayer};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::clock::{RuntimeClock, paused};
@@ -174,4 +174,15 @@ fn a_request_that_waited_is_told_once() {
         assert_eq!(statuses(&layer, &["/a", "/b"]).await, [200, 200]);
         assert_eq!(words(&told), [served("/a"), served("/b")]);
     });
+}
+
+#[tokio::test]
+async fn nothing_is_told_of_a_request_that_is_exempt_since_it_lacks_a_key() {
+    let table = Keyed::token_bucket(Quota::per_hour(1), 100).unwrap();
+    let layer = RateLimitLayer::by_address(table).missing(MissingKey::Exempt);
+    for layer in [layer.clone(), layer.shadow()] {
+        let (layer, told) = told(layer);
+        assert_eq!(statuses(&layer, &["/a"]).await, [200]);
+        assert_eq!(words(&told), []);
+    }
 }

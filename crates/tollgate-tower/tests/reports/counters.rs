@@ -265,3 +265,28 @@ fn no_label_has_a_key() {
     assert_eq!(labels, both);
     assert_eq!(counted.values().sum::<u64>(), 100_006);
 }
+
+#[test]
+fn a_queue_in_shadow_lets_no_request_wait() {
+    let counted = counted(async {
+        let queue = || LeakyBucket::queue(Quota::per_second(1).burst(3)).unwrap();
+        let limiter = Limiter::with_clock(queue(), ManualClock::new());
+        let layer = RateLimitLayer::shared(limiter).name("queue").shadow();
+        for number in 0..4 {
+            assert_eq!(send(&layer, from(number)).await, 200);
+        }
+        let rule = "[[rule]]\nname = 'rule'\nlimit = 'leaky-queue 1/s burst 3'";
+        let policy = Policy::builder().clock(ManualClock::new());
+        let layer = RateLimitLayer::policy(policy.build_toml(rule).unwrap()).shadow();
+        for number in 0..4 {
+            assert_eq!(send(&layer, from(number)).await, 200);
+        }
+    });
+    let counts = [
+        ("queue", "allowed", 3),
+        ("queue", "shadow", 1),
+        ("rule", "allowed", 3),
+        ("rule", "shadow", 1),
+    ];
+    assert_eq!(counted, expected(counts));
+}

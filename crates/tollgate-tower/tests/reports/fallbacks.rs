@@ -79,6 +79,31 @@ fn reported(snapshotter: &Snapshotter) -> (BTreeMap<String, u64>, f64) {
     (counts, gauge)
 }
 
+/// A request that a fallback denies is served in shadow, so nothing says that it was denied.
+#[cfg(feature = "redis")]
+#[test]
+fn a_fallback_of_a_limit_in_shadow_denies_nothing() {
+    use tollgate_redis::{Fallback, RedisLimiter};
+
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build().unwrap();
+    let recorder = DebuggingRecorder::new();
+    let run = async {
+        let server = Arc::new(RedisServer::new(Switched(Arc::new(Mutex::new(true)))));
+        let keys = Keys::new("tower").unwrap();
+        let store = RedisStore::new(Arc::clone(&server), keys.clone());
+        let builder = Policy::builder().store("redis", store);
+        let layer = RateLimitLayer::policy(builder.build_toml(RULES).unwrap());
+        assert_eq!(send(&layer.shadow(), to("/closed")).await, 200);
+        let (quota, fallback) = (tollgate::Quota::per_hour(8), Fallback::Closed);
+        let limiter = RedisLimiter::new(server, &keys, "api", quota, fallback).unwrap();
+        let layer = RateLimitLayer::redis(limiter, |_: &RequestFacts<'_>| Some("all"));
+        assert_eq!(send(&layer.shadow(), to("/closed")).await, 200);
+    };
+    metrics::with_local_recorder(&recorder, || runtime.block_on(run));
+    assert_eq!(reported(&recorder.snapshotter()).0, BTreeMap::new());
+}
+
 #[test]
 fn counters_the_gauge_events_statistics_and_decisions_agree() {
     let mut builder = tokio::runtime::Builder::new_current_thread();
