@@ -16,7 +16,7 @@ use tower_service::Service;
 
 use crate::admission::{Admission, Admit, Unserved};
 use crate::body::ResponseBody;
-use crate::refuse::LayerDecision;
+use crate::decision::LayerDecision;
 use crate::settings::Place;
 use crate::ticket::{Limits, Ticket};
 

@@ -50,6 +50,7 @@ mod body;
 mod costs;
 #[cfg(any(feature = "policy", feature = "redis"))]
 mod deciding;
+mod decision;
 mod future;
 #[cfg(all(
     doc,
@@ -84,6 +85,7 @@ pub use admission::Admission;
 pub use answered::{End, Ended};
 pub use body::ResponseBody;
 pub use costs::CountedRequests;
+pub use decision::LayerDecision;
 pub use future::ResponseFuture;
 pub use inside::{Inside, InsideByKey};
 pub use keep::{AtOnce, Keep, MayWait};
@@ -95,7 +97,6 @@ pub use policy::ByPolicy;
 pub use rate::{PerKey, Rate, Shared, Source};
 #[cfg(feature = "redis")]
 pub use redis::ByRedis;
-pub use refuse::LayerDecision;
 pub use service::RateLimitService;
 pub use settings::MissingKey;
 pub use tollgate;

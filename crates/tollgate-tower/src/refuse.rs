@@ -7,6 +7,7 @@ use http::{Request, Response};
 use tollgate_http::Refusal;
 
 use crate::admission::{Admit, Decide};
+use crate::decision::LayerDecision;
 use crate::report;
 use crate::settings::Settings;
 
@@ -58,31 +59,6 @@ impl Settings {
             tell(&self.facts(request), &decision());
         }
     }
-}
-
-/// What a layer decided about a request.
-///
-/// ```
-/// use tollgate_tower::{LayerDecision, RateLimitLayer};
-/// # fn log(_: &str) {}
-/// # let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1)).unwrap();
-///
-/// let limit = RateLimitLayer::shared(limiter).on_decision(|facts, decision| {
-///     if let LayerDecision::Denied(refusal) = decision {
-///         log(&format!("{} {}: {:?}", facts.method(), facts.path(), refusal.cause()));
-///     }
-/// });
-/// # let _ = limit;
-/// ```
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub enum LayerDecision<'a> {
-    /// The request is served.
-    Allowed,
-    /// The request is refused.
-    Denied(&'a Refusal<'a>),
-    /// The request is served because the limit is in shadow. Otherwise it would be refused.
-    WouldDeny(&'a Refusal<'a>),
 }
 
 /// Returns whether a request is a call of gRPC, which is always a `POST`. If another method could

@@ -13,9 +13,9 @@ use tower_service::Service;
 
 use crate::admission::{Admission, Admit, First};
 use crate::body::ResponseBody;
+use crate::decision::LayerDecision;
 use crate::future::{ResponseFuture, Waiting};
 use crate::keep::{Keep, MayWait};
-use crate::refuse::LayerDecision;
 use crate::report;
 use crate::ticket::{Limits, Ticket};
 

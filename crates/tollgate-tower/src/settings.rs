@@ -12,8 +12,8 @@ use tollgate::concurrency::ConcurrencyGuard;
 use tollgate_http::{Answers, ClientAddress, Fields, PathForm, RequestFacts};
 
 use crate::answered::{Ended, Outcome};
+use crate::decision::LayerDecision;
 use crate::peer;
-use crate::refuse::LayerDecision;
 
 /// What happens to a request that lacks the key of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

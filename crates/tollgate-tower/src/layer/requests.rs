@@ -9,7 +9,7 @@ use tollgate_http::{ClientAddress, PathForm, RequestFacts};
 use super::RateLimitLayer;
 use crate::answered::Ended;
 use crate::costs::HasCosts;
-use crate::refuse::LayerDecision;
+use crate::decision::LayerDecision;
 
 impl<A> RateLimitLayer<A> {
     /// Sets how the client's address is found: it is the peer's, unless this trusts a proxy. The
