@@ -280,17 +280,17 @@ impl Answers {
     }
 
     /// Returns a refusal that names a longer wait.
+    #[inline]
     fn with_jitter<'a>(&self, refusal: Refusal<'a>) -> Refusal<'a> {
-        match refusal.wait() {
-            Some(wait) if !self.jitter.is_zero() => {
-                // Each hasher has random keys.
-                let random = RandomState::new().build_hasher().finish();
-                let part = random as f64 / u64::MAX as f64;
-                let more = Duration::try_from_secs_f64(self.jitter.as_secs_f64() * part);
-                refusal.retry_after(wait.saturating_add(more.unwrap_or(self.jitter)))
-            }
-            _ => refusal,
-        }
+        let has_jitter = !self.jitter.is_zero();
+        let Some(wait) = has_jitter.then(|| refusal.wait()).flatten() else {
+            return refusal;
+        };
+        // Each hasher has random keys.
+        let random = RandomState::new().build_hasher().finish();
+        let part = random as f64 / u64::MAX as f64;
+        let more = Duration::try_from_secs_f64(self.jitter.as_secs_f64() * part);
+        refusal.retry_after(wait.saturating_add(more.unwrap_or(self.jitter)))
     }
 
     /// Returns the time, if it is needed.
