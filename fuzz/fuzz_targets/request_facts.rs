@@ -68,7 +68,7 @@ fuzz_target!(|input: (&str, &str, &str, Vec<&[u8]>)| {
     let sent = uri.query().unwrap_or_default().split('&');
     let sent = sent.filter(|parameter| !parameter.is_empty()).count();
     let expected = match values.len() {
-        // What is behind so many parameters is not read.
+        // Later parameters are not read, and may have another value.
         _ if sent > MOST_PARAMETERS => Err(Ambiguous),
         0 | 1 => Ok(values.pop()),
         _ => Err(Ambiguous),

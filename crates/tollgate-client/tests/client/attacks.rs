@@ -166,18 +166,19 @@ async fn a_server_whose_answers_take_longer_than_its_waits_is_used_again() {
     }
 }
 
+/// A server that grants 10 requests a second, and names only waits.
+fn ten_a_second() -> Server {
+    let bucket = TokenBucket::new(Quota::per_second(10)).unwrap();
+    let limiter = Limiter::with_clock(bucket, RuntimeClock::new());
+    Server::new(move |_, _| match limiter.try_acquire() {
+        Ok(_) => soon(200, &[]),
+        Err(_) => soon(429, &[("retry-after", "1")]),
+    })
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_burst_after_an_idle_hour_does_not_make_a_client_slow() {
-    let server = {
-        let limiter = Limiter::with_clock(
-            TokenBucket::new(Quota::per_second(10)).unwrap(),
-            RuntimeClock::new(),
-        );
-        Server::new(move |_, _| match limiter.try_acquire() {
-            Ok(_) => soon(200, &[]),
-            Err(_) => soon(429, &[("retry-after", "1")]),
-        })
-    };
+    let server = ten_a_second();
     let client = ClientLimitLayer::new().layer(server.service());
     client.clone().oneshot(get(API)).await.unwrap();
     sleep(seconds(3600)).await;
@@ -190,16 +191,7 @@ async fn a_burst_after_an_idle_hour_does_not_make_a_client_slow() {
 
 #[tokio::test(start_paused = true)]
 async fn a_second_burst_after_an_idle_hour_does_not_make_a_client_slow() {
-    let server = {
-        let limiter = Limiter::with_clock(
-            TokenBucket::new(Quota::per_second(10)).unwrap(),
-            RuntimeClock::new(),
-        );
-        Server::new(move |_, _| match limiter.try_acquire() {
-            Ok(_) => soon(200, &[]),
-            Err(_) => soon(429, &[("retry-after", "1")]),
-        })
-    };
+    let server = ten_a_second();
     let client = ClientLimitLayer::new().layer(server.service());
     let mut used = [0; 2];
     for used in &mut used {

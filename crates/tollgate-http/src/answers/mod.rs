@@ -102,7 +102,8 @@ impl Answers {
     /// use tollgate_http::{Answers, Cause, Refusal};
     ///
     /// let answers = Answers::new().jitter(Duration::from_secs(10));
-    /// let answer = answers.refuse(&Refusal::new(Cause::Limit).retry_after(Duration::from_secs(5)));
+    /// let refusal = Refusal::new(Cause::Limit).retry_after(Duration::from_secs(5));
+    /// let answer = answers.refuse(&refusal);
     /// let seconds: u64 = answer.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     /// assert!((5..=15).contains(&seconds));
     /// ```

@@ -163,7 +163,7 @@ where
         let has_plans = table.plans() > 1;
         let mut rate = Rate::new(PerKey { table, key });
         if has_plans {
-            // Until the program says which. Plan 0 would be a wrong answer that nobody sees.
+            // No request has a plan until `plan` is called. If all had plan 0, nobody would notice.
             rate.plan = Some(Arc::new(|_| None));
         }
         Self::of(rate)
@@ -199,7 +199,8 @@ where
     /// let free = TokenBucket::new(Quota::per_hour(60).burst(1))?;
     /// let paid = TokenBucket::new(Quota::per_hour(600).burst(2))?;
     /// let table = Keyed::with_plans([free, paid], 100_000, ManualClock::new())?;
-    /// let limit = RateLimitLayer::by_key(table, |facts: &RequestFacts<'_>| Some(customer(facts)?.id))
+    /// let by_id = |facts: &RequestFacts<'_>| Some(customer(facts)?.id);
+    /// let limit = RateLimitLayer::by_key(table, by_id)
     ///     .plan(|facts| Some(usize::from(customer(facts)?.is_paying)));
     /// let service = limit.layer(service_fn(hello));
     ///

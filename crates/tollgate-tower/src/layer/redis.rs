@@ -36,7 +36,7 @@ where
     ///
     /// # fn limit() -> Result<(), Box<dyn std::error::Error>> {
     /// let server = Arc::new(RedisServer::new(connect_lazily("redis://127.0.0.1/")?));
-    /// // 100 requests a minute for each address. In an outage, each of 10 processes grants a tenth.
+    /// // 100 requests a minute for each address. In an outage, 10 processes grant a tenth each.
     /// let share = Fallback::Local { processes: 10, keys: 100_000 };
     /// let (keys, quota) = (Keys::new("shop")?, Quota::per_minute(100));
     /// let limiter = RedisLimiter::new(server, &keys, "api", quota, share)?;

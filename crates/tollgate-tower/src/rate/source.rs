@@ -93,7 +93,7 @@ where
 /// Finds the plan of a request. A request without a plan is denied.
 pub(crate) type PlanOf = Arc<dyn Fn(&RequestFacts<'_>) -> Option<usize> + Send + Sync>;
 
-/// No table has so many plans.
+/// The plan of a request without one. A table has fewer plans, so it denies the request.
 const NO_PLAN: usize = usize::MAX;
 
 /// A limiter for each key.
