@@ -17,7 +17,6 @@ use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
 use crate::key::{HasKey, RequestKey};
 use crate::rate::{NO_KEY, ambiguous, without_key};
-use crate::report;
 use crate::settings::Settings;
 
 /// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests are
@@ -61,7 +60,7 @@ where
     let left = limit.saturating_sub(inside);
     match entered {
         Ok(guard) => {
-            report::allowed(name);
+            settings.report().allowed();
             Admit::Granted(InsideGrant(Some((guard, limit, left))))
         }
         Err(denied) => {

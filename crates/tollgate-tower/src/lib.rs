@@ -97,6 +97,8 @@ pub use policy::ByPolicy;
 pub use rate::{PerKey, Rate, Shared, Source};
 #[cfg(feature = "redis")]
 pub use redis::ByRedis;
+#[cfg(feature = "metrics")]
+pub use report::record_stats;
 pub use service::RateLimitService;
 pub use settings::MissingKey;
 pub use tollgate;

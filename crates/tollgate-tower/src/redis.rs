@@ -17,7 +17,7 @@ use crate::costs::{Costs, HasCosts, Settlement};
 use crate::deciding::{Deciding, Undo, spawn};
 use crate::key::{HasKey, RequestKey};
 use crate::rate::{ambiguous, may_wait, without_key};
-use crate::report;
+use crate::report::Decided;
 use crate::settings::Settings;
 
 /// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that a server of Redis or Valkey
@@ -150,10 +150,10 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
     where
         Self: Decide<Grant = Box<RedisGrant<C>>>,
     {
-        let (name, decider) = (&*settings.name, held.decider());
-        report::allowed(name);
+        let (name, decider, report) = (&*settings.name, held.decider(), settings.report());
+        report.allowed();
         if let Some(fallback) = fallback(decider) {
-            report::fallback(name, fallback, "allowed");
+            report.fallback(fallback, Decided::Allowed);
         }
         let has_fields = settings.answers.has_fields();
         let state = has_fields.then(|| key.state(name, &self.costs, decider));
@@ -179,7 +179,7 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
             return Admit::Granted(grant);
         }
         if !has_place && !settings.is_shadow {
-            report::waited(name);
+            report.waited();
         }
         Admit::Delayed(Unserved::new(grant), delay)
     }
@@ -207,7 +207,7 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         let refusal = refusal.rule(name).limits(state.as_slice());
         let refused = settings.refuse(request, &refusal);
         if let Some(fallback) = fallback(decider).filter(|_| !settings.is_shadow) {
-            report::fallback(name, fallback, "denied");
+            settings.report().fallback(fallback, Decided::Denied);
         }
         refused
     }
@@ -268,7 +268,7 @@ where
                 return Admit::Retry(retry_after, None);
             }
             if let Some(place) = settings.place().filter(|_| waits) {
-                report::waited(&settings.name);
+                settings.report().waited();
                 return Admit::Retry(retry_after, Some(place));
             }
         }

@@ -8,7 +8,6 @@ use tollgate_http::Refusal;
 
 use crate::admission::{Admit, Decide};
 use crate::decision::LayerDecision;
-use crate::report;
 use crate::settings::Settings;
 
 impl Settings {
@@ -18,10 +17,10 @@ impl Settings {
         request: &Request<B>,
         refusal: &Refusal<'_>,
     ) -> Admit<A> {
-        let rule = refusal.rule_name().unwrap_or(&self.name);
+        let report = self.report_of(refusal.rule_name().unwrap_or(&self.name));
         match self.is_shadow {
-            true => report::shadow(rule),
-            false => report::denied(rule, refusal.cause()),
+            true => report.shadow(),
+            false => report.denied(refusal.cause()),
         }
         self.tell(request, || match self.is_shadow {
             true => LayerDecision::WouldDeny(refusal),

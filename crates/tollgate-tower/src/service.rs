@@ -16,7 +16,6 @@ use crate::body::ResponseBody;
 use crate::decision::LayerDecision;
 use crate::future::{ResponseFuture, Waiting};
 use crate::keep::{Keep, MayWait};
-use crate::report;
 use crate::ticket::{Limits, Ticket};
 
 /// A service that limits requests before they reach another one. A
@@ -135,7 +134,7 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {
-                Some(_) => report::waited(&settings.name),
+                Some(_) => settings.report().waited(),
                 None => decided = admission.admit(&request, settings, None, false),
             }
         }

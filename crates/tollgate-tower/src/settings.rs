@@ -14,6 +14,7 @@ use tollgate_http::{Answers, ClientAddress, Fields, PathForm, RequestFacts};
 use crate::answered::{Ended, Outcome};
 use crate::decision::LayerDecision;
 use crate::peer;
+use crate::report::{Report, Reports};
 
 /// What happens to a request that lacks the key of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,6 +45,7 @@ pub(crate) type OnDecision = Arc<dyn Fn(&RequestFacts<'_>, &LayerDecision<'_>) +
 pub struct Settings {
     /// The name of the limit in fields, bodies and reports.
     pub(crate) name: Cow<'static, str>,
+    pub(crate) reports: Reports,
     pub(crate) answers: Answers,
     pub(crate) address: ClientAddress,
     /// Where the peer's address is, if the program says so.
@@ -79,6 +81,7 @@ impl Settings {
     pub(crate) fn new() -> Self {
         Self {
             name: Cow::Borrowed("default"),
+            reports: Reports::default(),
             answers: Answers::new(),
             address: ClientAddress::default(),
             peer: None,
@@ -160,6 +163,18 @@ impl Settings {
     pub(crate) fn exempts<B>(&self, request: &Request<B>) -> bool {
         let test = self.is_exempt.as_ref();
         self.is_off || test.is_some_and(|test| test(&self.facts(request)))
+    }
+
+    /// Returns the reports of the limit.
+    #[inline]
+    pub(crate) fn report(&self) -> Report<'_> {
+        self.reports.of(&self.name, true)
+    }
+
+    /// Returns the reports of a rule.
+    #[inline]
+    pub(crate) fn report_of<'a>(&'a self, rule: &'a str) -> Report<'a> {
+        self.reports.of(rule, *rule == *self.name)
     }
 
     /// Returns a place among the requests that wait, if there is one.

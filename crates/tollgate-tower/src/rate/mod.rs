@@ -21,7 +21,6 @@ use self::grant::RateGrant;
 use crate::admission::{Admission, Admit, Decide, First, Unserved};
 use crate::costs::{Costs, HasCosts};
 use crate::key::HasKey;
-use crate::report;
 use crate::settings::{MissingKey, Settings};
 
 type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
@@ -148,7 +147,7 @@ impl<S: Source> Rate<S> {
         match limiter.try_acquire_n_at(n, now) {
             // The grant is not moved: that would cost as much as everything else here.
             Ok(granted) if self.is_free(&granted, settings) => {
-                report::allowed(&settings.name);
+                settings.report().allowed();
                 None
             }
             Ok(granted) if self.at_once && granted.delay() > Duration::ZERO => {
@@ -169,7 +168,7 @@ impl<S: Source> Rate<S> {
         key: Option<&S::Key<'_>>,
         settings: &Settings,
     ) -> RateOutcome<S> {
-        report::allowed(&settings.name);
+        settings.report().allowed();
         let delay = granted.delay();
         let has_fields = settings.answers.has_fields();
         let may_return = self.costs.settles() || delay > Duration::ZERO;
@@ -299,7 +298,7 @@ impl<S: Source> Decide for Rate<S> {
             RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
             RateOutcome::Granted(grant, delay) => {
                 if !has_place && !settings.is_shadow {
-                    report::waited(&settings.name);
+                    settings.report().waited();
                 }
                 Admit::Delayed(Unserved::new(grant), delay)
             }
@@ -368,7 +367,7 @@ pub(crate) fn ambiguous<A: Admission, B>(request: &Request<B>, settings: &Settin
 fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     if settings.facts(request).client_address().is_none() {
-        report::no_peer(name);
+        settings.report().no_peer();
     }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
     settings.refuse(request, &refusal)

@@ -2,4 +2,6 @@
 
 mod counters;
 mod fallbacks;
+mod handles;
 mod requests;
+mod tables;
