@@ -47,6 +47,7 @@
 mod admission;
 mod answered;
 mod body;
+mod boxed;
 mod costs;
 #[cfg(any(feature = "policy", feature = "redis"))]
 mod deciding;
@@ -65,6 +66,7 @@ mod future;
     )
 ))]
 pub mod guide;
+mod head;
 mod inside;
 mod keep;
 mod key;
@@ -84,6 +86,7 @@ mod ticket;
 pub use admission::Admission;
 pub use answered::{End, Ended};
 pub use body::ResponseBody;
+pub use boxed::BoxedLimits;
 pub use costs::CountedRequests;
 pub use decision::LayerDecision;
 pub use future::ResponseFuture;

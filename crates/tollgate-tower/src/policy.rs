@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{Denied, Tick};
 use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
@@ -17,6 +17,7 @@ use tollgate_policy::{
 use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::{self, Ended};
 use crate::deciding::{Deciding, Undo, spawn};
+use crate::head::Head;
 use crate::report::{self, Decided as Reported};
 use crate::settings::Settings;
 
@@ -80,18 +81,18 @@ macro_rules! each {
 }
 
 impl<C: PolicyClock> ByPolicy<C> {
-    fn facts<'r, B>(&'r self, request: &'r Request<B>, settings: &Settings) -> AllFacts<'r> {
+    fn facts<'r>(&'r self, head: Head<'r>, settings: &Settings) -> AllFacts<'r> {
         AllFacts {
-            request: settings.facts(request),
+            request: settings.facts(head),
             own: self.own.as_ref(),
         }
     }
 
     /// Turns a decision into what the layer does.
-    fn decided<B>(
+    fn decided(
         &self,
         decided: Decided<C>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
@@ -135,7 +136,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                     }
                     // Another request took the last place. A store is not asked twice.
                     if let Decided::Here(_) = decided {
-                        return self.admit(request, settings, None, has_place);
+                        return self.admit(head, settings, None, has_place);
                     }
                 }
                 _ => {}
@@ -146,7 +147,7 @@ impl<C: PolicyClock> ByPolicy<C> {
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             let rule = decision.denied_by().unwrap_or(&settings.name);
-            let refused = settings.refuse(request, &refusal);
+            let refused = settings.refuse(head, &refusal);
             if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
                 settings.report_of(rule).fallback(fallback.as_str(), Reported::Denied);
             }
@@ -209,14 +210,14 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
     type Outcome = Decision<Arc<Policy<C>>, C>;
     type Pending = Deciding<Decision<Arc<Policy<C>>, C>>;
 
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        let facts = self.facts(request, settings);
+        let facts = self.facts(head, settings);
         // If there is no place to wait, the denial counts towards a ban.
         let patience = patience.filter(|_| has_place || settings.has_place());
         let elsewhere = || Deciding::new(self.policy.decide_together_async(&[&facts], patience));
@@ -231,19 +232,19 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
             return Admit::Pending(elsewhere());
         }
         let decided = Decided::Here(decision);
-        self.decided(decided, request, settings, patience, has_place)
+        self.decided(decided, head, settings, patience, has_place)
     }
 
-    fn go_on<B>(
+    fn go_on(
         &self,
         outcome: Decision<Arc<Policy<C>>, C>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
         let decided = Decided::Elsewhere(outcome);
-        self.decided(decided, request, settings, patience, has_place)
+        self.decided(decided, head, settings, patience, has_place)
     }
 }
 
