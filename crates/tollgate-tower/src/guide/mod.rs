@@ -10,6 +10,10 @@
 pub mod http {}
 
 #[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/PRODUCTION.md")]
+pub mod production {}
+
+#[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/SECURITY.md")]
 pub mod security {}
 

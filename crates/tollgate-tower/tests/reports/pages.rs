@@ -1,0 +1,74 @@
+//! docs/PRODUCTION.md names metrics that there are, and docs/SECURITY.md tests that there are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tollgate::stats::write_prometheus;
+use tollgate::{Concurrency, Counted, Keyed, Limiter, Quota};
+
+/// The words of a text that have letters and underscores only.
+fn words(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .collect()
+}
+
+#[test]
+fn each_metric_of_the_page_is_written() {
+    let quota = Quota::per_minute(60);
+    let table = Keyed::token_bucket(quota, 1000).unwrap();
+    let counted = Counted::new(Limiter::token_bucket(quota).unwrap());
+    let inside = Concurrency::new(1).unwrap();
+    let mut written = String::new();
+    let limiters: [(&[_], &dyn tollgate::stats::Metrics); 3] = [
+        (&[], &table.stats()),
+        (&[], &counted.stats()),
+        (&[], &inside),
+    ];
+    write_prometheus(&mut written, "tollgate", &limiters).unwrap();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in ["tollgate-tower/src/report", "tollgate-redis/src/outage"] {
+        sources(crates.join(name), &mut written);
+    }
+    let known = words(&written);
+    let page = include_str!("../../docs/PRODUCTION.md");
+    let is_metric = |word: &&str| {
+        word.starts_with("tollgate_")
+            && !["tollgate_tower", "tollgate_policy"].contains(word)
+    };
+    let named: Vec<_> = words(page).into_iter().filter(is_metric).collect();
+    assert!(named.len() >= 9, "{named:?}");
+    let unknown: Vec<_> = named.iter().filter(|name| !known.contains(*name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// Adds the sources below a folder.
+fn sources(folder: PathBuf, all: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(path, all);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            *all += &fs::read_to_string(path).expect("text");
+        }
+    }
+}
+
+#[test]
+fn each_test_of_the_page_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut all = String::new();
+    for entry in fs::read_dir(root.join("crates")).expect("the crates") {
+        sources(entry.expect("a crate").path().join("tests"), &mut all);
+    }
+    sources(root.join("cli/tests"), &mut all);
+    let page = include_str!("../../docs/SECURITY.md");
+    let code = page.split('`').skip(1).step_by(2);
+    let names: Vec<_> = code.filter(|name| name.matches('_').count() > 2).collect();
+    assert!(names.len() > 30, "{names:?}");
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| !all.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
