@@ -71,18 +71,34 @@ impl fmt::Display for Value {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A value that only increases.
-    Counter,
-    Gauge,
+macro_rules! is_counter {
+    (Counter) => {
+        true
+    };
+    (Gauge) => {
+        false
+    };
 }
 
 macro_rules! metrics {
     ($($metric:ident $name:literal $kind:ident $help:literal)*) => {
         /// A metric. It has one name, kind and meaning for all limiters.
         ///
-        /// See [`Metrics`] for an example.
+        /// For a monitoring system that is not Prometheus, read all metrics of a source:
+        ///
+        /// ```
+        /// use tollgate::stats::{Metric, Metrics};
+        /// use tollgate::{Keyed, Quota};
+        ///
+        /// let stats = Keyed::token_bucket(Quota::per_second(5), 1000)?.stats();
+        /// for metric in Metric::ALL {
+        ///     if let Some(value) = stats.value(*metric) {
+        ///         println!("{} {value}: {}", metric.name(), metric.help());
+        ///     }
+        /// }
+        /// # assert!(!Metric::Slots.is_counter() && Metric::Evicted.is_counter());
+        /// # Ok::<(), tollgate::error::LimiterError>(())
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Metric {$(
@@ -91,12 +107,30 @@ macro_rules! metrics {
         )*}
 
         impl Metric {
-            pub(super) const ALL: &[Self] = &[$(Self::$metric),*];
+            /// All metrics.
+            pub const ALL: &[Self] = &[$(Self::$metric),*];
 
-            /// Returns its name without a prefix, its kind, and its description.
-            pub(super) const fn about(self) -> (&'static str, Kind, &'static str) {
+            /// Returns the metric's name, without a prefix.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$metric => ($name, Kind::$kind, $help)),*
+                    $(Self::$metric => $name),*
+                }
+            }
+
+            /// Returns the metric's description: one sentence.
+            #[must_use]
+            pub const fn help(self) -> &'static str {
+                match self {
+                    $(Self::$metric => $help),*
+                }
+            }
+
+            /// Returns whether the metric only increases. Any other can also decrease.
+            #[must_use]
+            pub const fn is_counter(self) -> bool {
+                match self {
+                    $(Self::$metric => is_counter!($kind)),*
                 }
             }
         }
@@ -109,6 +143,7 @@ metrics! {
     Denied "denied_total" Counter "Requests that were denied."
     Returned "returned_total" Counter "Permits that came back."
     Charged "charged_total" Counter "Permits that were charged."
+    Slots "slots" Gauge "Slots of the table, each for one key."
     Tracked "tracked" Gauge "Keys in the table."
     Idle "idle" Gauge "Keys in the table that are idle."
     Inserted "inserted_total" Counter "Keys that were inserted into the table."

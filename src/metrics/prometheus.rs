@@ -3,7 +3,6 @@
 use core::fmt::{self, Write};
 use std::string::ToString;
 
-use super::metric::Kind;
 use super::{Metric, Metrics, MetricsError};
 
 /// A limiter's labels, as names and values, and its statistics.
@@ -63,16 +62,16 @@ pub fn write_prometheus<W: Write + ?Sized>(
 ) -> Result<(), MetricsError> {
     check(prefix, limiters)?;
     for metric in Metric::ALL {
-        let (name, kind, help) = metric.about();
+        let (name, help) = (metric.name(), metric.help());
         let values = limiters.iter().filter_map(|(labels, limiter)| {
             let value = limiter.value(*metric)?;
             Some((labels, value))
         });
         for (place, (labels, value)) in values.enumerate() {
             if place == 0 {
-                let kind = match kind {
-                    Kind::Counter => "counter",
-                    Kind::Gauge => "gauge",
+                let kind = match metric.is_counter() {
+                    true => "counter",
+                    false => "gauge",
                 };
                 writeln!(out, "# HELP {prefix}_{name} {help}")?;
                 writeln!(out, "# TYPE {prefix}_{name} {kind}")?;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 
 use crate::answered::Ended;
+use crate::head::Head;
 use crate::settings::{Place, Settings};
 
 /// What decides about requests: the limits of a [`RateLimitLayer`](crate::RateLimitLayer).
@@ -26,6 +27,8 @@ use crate::settings::{Place, Settings};
 /// }
 /// # limit().unwrap();
 /// ```
+///
+/// A struct that holds a layer has a [boxed](crate::RateLimitLayer::boxed) one.
 pub trait Admission: Decide + Clone + Send + Sync + 'static {}
 
 /// How limits decide.
@@ -36,7 +39,7 @@ pub trait Decide: Sized {
     /// What a request holds while it is served.
     type Grant: Grant + Send + 'static;
     /// A decision that does not say yet what happens to the request.
-    type Outcome;
+    type Outcome: Send + 'static;
     /// The future of an outcome that can't be known at once.
     type Pending: Future<Output = Self::Outcome> + Send + 'static;
 
@@ -56,19 +59,19 @@ pub trait Decide: Sized {
     /// Decides. If the request may wait for at most `patience`, this returns [`Admit::MustWait`] or
     /// [`Admit::Retry`] where it would refuse the request. `has_place` says whether the request has
     /// a place among those that wait.
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self>;
 
     /// Turns an outcome of [`first`](Self::first), or of its future, into what the layer does.
-    fn go_on<B>(
+    fn go_on(
         &self,
         outcome: Self::Outcome,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
@@ -145,6 +148,10 @@ pub struct Unserved<G: Grant>(Option<G>);
 impl<G: Grant> Unserved<G> {
     pub(crate) const fn new(grant: G) -> Self {
         Self(Some(grant))
+    }
+
+    pub(crate) fn map<H: Grant>(mut self, map: impl FnOnce(G) -> H) -> Unserved<H> {
+        Unserved(self.0.take().map(map))
     }
 
     pub(crate) fn serve(mut self) -> Option<G> {

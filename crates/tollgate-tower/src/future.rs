@@ -17,6 +17,7 @@ use tower_service::Service;
 use crate::admission::{Admission, Admit, Unserved};
 use crate::body::ResponseBody;
 use crate::decision::LayerDecision;
+use crate::head::Head;
 use crate::settings::Place;
 use crate::ticket::{Limits, Ticket};
 
@@ -136,7 +137,7 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
     fn decide(&self) -> Admit<A> {
         let (admission, settings) = (&self.limits.admission, &self.limits.settings);
         let (patience, has_place) = (self.patience(), self.place.is_some());
-        admission.admit(&self.request, settings, patience, has_place)
+        admission.admit(Head::of(&self.request), settings, patience, has_place)
     }
 }
 
@@ -187,7 +188,7 @@ where
     /// Serves the request. If the program's function panics, the ticket ends.
     fn tell_and_serve(self: Box<Self>, ticket: Ticket<A>) -> Limited<S, A, B> {
         let settings = &self.limits.settings;
-        settings.tell(&self.request, || LayerDecision::Allowed);
+        settings.tell(Head::of(&self.request), || LayerDecision::Allowed);
         self.serve(ticket)
     }
 
@@ -219,7 +220,13 @@ where
     fn concluded(self: Box<Self>, outcome: A::Outcome) -> Limited<S, A, B> {
         let (admission, settings) = (&self.limits.admission, &self.limits.settings);
         let (patience, has_place) = (self.patience(), self.place.is_some());
-        let decided = admission.go_on(outcome, &self.request, settings, patience, has_place);
+        let decided = admission.go_on(
+            outcome,
+            Head::of(&self.request),
+            settings,
+            patience,
+            has_place,
+        );
         self.go_on(decided)
     }
 }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use tokio::time::error::Elapsed;
 use tokio::time::{Timeout, timeout};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
@@ -15,9 +15,9 @@ use tollgate_http::{Ambiguous, LimitState, Refusal};
 
 use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
+use crate::head::Head;
 use crate::key::{HasKey, RequestKey};
 use crate::rate::{NO_KEY, ambiguous, without_key};
-use crate::report;
 use crate::settings::Settings;
 
 /// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that limits how many requests are
@@ -48,10 +48,10 @@ type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 type KeyGuard = KeyedGuard<Arc<KeyedConcurrency>>;
 
 /// Grants a request that entered. Refuses one that could not: others are being served.
-fn decided<A, G, B>(
+fn decided<A, G>(
     entered: Result<G, Denied>,
     (limit, inside): (u64, u64),
-    request: &Request<B>,
+    head: Head<'_>,
     settings: &Settings,
 ) -> Admit<A>
 where
@@ -61,13 +61,13 @@ where
     let left = limit.saturating_sub(inside);
     match entered {
         Ok(guard) => {
-            report::allowed(name);
+            settings.report().allowed();
             Admit::Granted(InsideGrant(Some((guard, limit, left))))
         }
         Err(denied) => {
             let states = [LimitState::of_concurrency(name, limit).denied(&denied, left)];
             let refusal = Refusal::of_denied(&denied).rule(name).limits(&states);
-            settings.refuse(request, &refusal)
+            settings.refuse(head, &refusal)
         }
     }
 }
@@ -79,9 +79,9 @@ impl Decide for Inside {
     type Outcome = Result<Result<Guard, Denied>, Elapsed>;
     type Pending = Timeout<EnterFuture<Arc<Concurrency>>>;
 
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
@@ -90,23 +90,23 @@ impl Decide for Inside {
             Some(patience) => Admit::Pending(timeout(patience, self.limiter.enter_owned(1))),
             None => match self.limiter.try_enter_owned(1) {
                 Err(Denied::Busy { .. }) if patience.is_some() => Admit::MustWait,
-                entered => self.go_on(Ok(entered), request, settings, patience, has_place),
+                entered => self.go_on(Ok(entered), head, settings, patience, has_place),
             },
         }
     }
 
     #[inline]
-    fn go_on<B>(
+    fn go_on(
         &self,
         outcome: Self::Outcome,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         _: Option<Duration>,
         _: bool,
     ) -> Admit<Self> {
         let entered = outcome.unwrap_or_else(|_| Err(Denied::busy(1)));
         let now = (self.limiter.limit(), self.limiter.inside());
-        decided(entered, now, request, settings)
+        decided(entered, now, head, settings)
     }
 }
 
@@ -127,30 +127,30 @@ impl<K: RequestKey> Decide for InsideByKey<K> {
     type Outcome = (Result<KeyGuard, Denied>, u64);
     type Pending = Pending<Self::Outcome>;
 
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        let go_on = |outcome| self.go_on(outcome, request, settings, patience, has_place);
-        match self.key.key(&settings.facts(request)) {
+        let go_on = |outcome| self.go_on(outcome, head, settings, patience, has_place);
+        match self.key.key(&settings.facts(head)) {
             Ok(Some(key)) => go_on(self.enter(&key)),
-            Err(Ambiguous) => ambiguous(request, settings),
-            Ok(None) => without_key(request, settings, || go_on(self.enter(&NO_KEY))),
+            Err(Ambiguous) => ambiguous(head, settings),
+            Ok(None) => without_key(head, settings, || go_on(self.enter(&NO_KEY))),
         }
     }
 
-    fn go_on<B>(
+    fn go_on(
         &self,
         (entered, inside): Self::Outcome,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         _: Option<Duration>,
         _: bool,
     ) -> Admit<Self> {
-        decided(entered, (self.limiter.limit(), inside), request, settings)
+        decided(entered, (self.limiter.limit(), inside), head, settings)
     }
 }
 

@@ -47,6 +47,7 @@
 mod admission;
 mod answered;
 mod body;
+mod boxed;
 mod costs;
 #[cfg(any(feature = "policy", feature = "redis"))]
 mod deciding;
@@ -65,6 +66,7 @@ mod future;
     )
 ))]
 pub mod guide;
+mod head;
 mod inside;
 mod keep;
 mod key;
@@ -84,6 +86,7 @@ mod ticket;
 pub use admission::Admission;
 pub use answered::{End, Ended};
 pub use body::ResponseBody;
+pub use boxed::BoxedLimits;
 pub use costs::CountedRequests;
 pub use decision::LayerDecision;
 pub use future::ResponseFuture;
@@ -97,6 +100,8 @@ pub use policy::ByPolicy;
 pub use rate::{PerKey, Rate, Shared, Source};
 #[cfg(feature = "redis")]
 pub use redis::ByRedis;
+#[cfg(feature = "metrics")]
+pub use report::record_stats;
 pub use service::RateLimitService;
 pub use settings::MissingKey;
 pub use tollgate;

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{Denied, Tick};
 use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
@@ -17,7 +17,8 @@ use tollgate_policy::{
 use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::{self, Ended};
 use crate::deciding::{Deciding, Undo, spawn};
-use crate::report;
+use crate::head::Head;
+use crate::report::{self, Decided as Reported};
 use crate::settings::Settings;
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that follows a policy.
@@ -80,28 +81,28 @@ macro_rules! each {
 }
 
 impl<C: PolicyClock> ByPolicy<C> {
-    fn facts<'r, B>(&'r self, request: &'r Request<B>, settings: &Settings) -> AllFacts<'r> {
+    fn facts<'r>(&'r self, head: Head<'r>, settings: &Settings) -> AllFacts<'r> {
         AllFacts {
-            request: settings.facts(request),
+            request: settings.facts(head),
             own: self.own.as_ref(),
         }
     }
 
     /// Turns a decision into what the layer does.
-    fn decided<B>(
+    fn decided(
         &self,
         decided: Decided<C>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
         each!(&decided, decision => {
             if decision.is_allowed() {
-                report_asked(decision.asked());
+                report_asked(decision.asked(), settings);
                 let delay = decision.delay();
                 if delay > Duration::ZERO && !has_place && !settings.is_shadow {
-                    report_delay(decision.asked());
+                    report_delay(decision.asked(), settings);
                 }
                 let needs_end = decision.needs_finish();
                 if !needs_end && delay == Duration::ZERO && !settings.answers.has_fields() {
@@ -130,25 +131,25 @@ impl<C: PolicyClock> ByPolicy<C> {
                         return Admit::Retry(retry_after, None);
                     }
                     if let Some(place) = settings.place() {
-                        report::waited(rule);
+                        settings.report_of(rule).waited();
                         return Admit::Retry(retry_after, Some(place));
                     }
                     // Another request took the last place. A store is not asked twice.
                     if let Decided::Here(_) = decided {
-                        return self.admit(request, settings, None, has_place);
+                        return self.admit(head, settings, None, has_place);
                     }
                 }
                 _ => {}
             }
-            report_asked(decision.asked().filter(Asked::is_shadow));
+            report_asked(decision.asked().filter(Asked::is_shadow), settings);
             let states = LimitStates::of(decision);
             let refusal = Refusal::of_decision(decision);
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
             let refusal = refusal.limits(&states);
             let rule = decision.denied_by().unwrap_or(&settings.name);
-            let refused = settings.refuse(request, &refusal);
+            let refused = settings.refuse(head, &refusal);
             if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
-                report::fallback(rule, fallback.as_str(), "denied");
+                settings.report_of(rule).fallback(fallback.as_str(), Reported::Denied);
             }
             refused
         })
@@ -156,24 +157,25 @@ impl<C: PolicyClock> ByPolicy<C> {
 }
 
 /// Reports the rules that were asked, each once. The limits of a rule lie side by side.
-fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
+fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>, settings: &Settings) {
     if !report::IS_ON {
         return;
     }
     let mut asked = asked.peekable();
     while let Some(first) = asked.next() {
         let rule = first.rule();
+        let report = settings.report_of(rule);
         let mut would_allow = first.would_allow();
         while let Some(next) = asked.next_if(|next| next.rule() == rule) {
             would_allow &= next.would_allow();
         }
         match (first.is_shadow(), would_allow) {
-            (true, true) => report::shadow_allowed(rule),
-            (true, false) => report::shadow(rule),
+            (true, true) => report.shadow_allowed(),
+            (true, false) => report.shadow(),
             (false, _) => {
-                report::allowed(rule);
+                report.allowed();
                 if let Some(fallback) = first.fallback() {
-                    report::fallback(rule, fallback.as_str(), "allowed");
+                    report.fallback(fallback.as_str(), Reported::Allowed);
                 }
             }
         }
@@ -181,10 +183,10 @@ fn report_asked<'a>(asked: impl Iterator<Item = Asked<'a>>) {
 }
 
 /// Reports the rule that delays a request the most.
-fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>) {
+fn report_delay<'a>(asked: impl Iterator<Item = Asked<'a>>, settings: &Settings) {
     let delay = |asked: &Asked<'_>| asked.grant().map(|grant| grant.delay());
     if let Some(slowest) = asked.max_by_key(delay) {
-        report::waited(slowest.rule());
+        settings.report_of(slowest.rule()).waited();
     }
 }
 
@@ -208,14 +210,14 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
     type Outcome = Decision<Arc<Policy<C>>, C>;
     type Pending = Deciding<Decision<Arc<Policy<C>>, C>>;
 
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        let facts = self.facts(request, settings);
+        let facts = self.facts(head, settings);
         // If there is no place to wait, the denial counts towards a ban.
         let patience = patience.filter(|_| has_place || settings.has_place());
         let elsewhere = || Deciding::new(self.policy.decide_together_async(&[&facts], patience));
@@ -230,19 +232,19 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
             return Admit::Pending(elsewhere());
         }
         let decided = Decided::Here(decision);
-        self.decided(decided, request, settings, patience, has_place)
+        self.decided(decided, head, settings, patience, has_place)
     }
 
-    fn go_on<B>(
+    fn go_on(
         &self,
         outcome: Decision<Arc<Policy<C>>, C>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
         let decided = Decided::Elsewhere(outcome);
-        self.decided(decided, request, settings, patience, has_place)
+        self.decided(decided, head, settings, patience, has_place)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Request};
+use http::HeaderMap;
 use tokio::time::Instant;
 use tollgate::Denied;
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
@@ -15,9 +15,10 @@ use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::Ended;
 use crate::costs::{Costs, HasCosts, Settlement};
 use crate::deciding::{Deciding, Undo, spawn};
+use crate::head::Head;
 use crate::key::{HasKey, RequestKey};
 use crate::rate::{ambiguous, may_wait, without_key};
-use crate::report;
+use crate::report::Decided;
 use crate::settings::Settings;
 
 /// The limit of a [`RateLimitLayer`](crate::RateLimitLayer) that a server of Redis or Valkey
@@ -150,10 +151,10 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
     where
         Self: Decide<Grant = Box<RedisGrant<C>>>,
     {
-        let (name, decider) = (&*settings.name, held.decider());
-        report::allowed(name);
+        let (name, decider, report) = (&*settings.name, held.decider(), settings.report());
+        report.allowed();
         if let Some(fallback) = fallback(decider) {
-            report::fallback(name, fallback, "allowed");
+            report.fallback(fallback, Decided::Allowed);
         }
         let has_fields = settings.answers.has_fields();
         let state = has_fields.then(|| key.state(name, &self.costs, decider));
@@ -179,17 +180,17 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
             return Admit::Granted(grant);
         }
         if !has_place && !settings.is_shadow {
-            report::waited(name);
+            report.waited();
         }
         Admit::Delayed(Unserved::new(grant), delay)
     }
 
     /// Refuses a request.
-    fn refused<B>(
+    fn refused(
         &self,
         denial: Denial,
         key: &Key<C>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
     ) -> Admit<Self>
     where
@@ -205,9 +206,9 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         let state = key.state(name, &self.costs, decider);
         let state = state.map(|state| state.denied(&denied, 0));
         let refusal = refusal.rule(name).limits(state.as_slice());
-        let refused = settings.refuse(request, &refusal);
+        let refused = settings.refuse(head, &refusal);
         if let Some(fallback) = fallback(decider).filter(|_| !settings.is_shadow) {
-            report::fallback(name, fallback, "denied");
+            settings.report().fallback(fallback, Decided::Denied);
         }
         refused
     }
@@ -231,28 +232,28 @@ where
     type Outcome = RedisOutcome<C>;
     type Pending = Deciding<RedisOutcome<C>>;
 
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         _: Option<Duration>,
         _: bool,
     ) -> Admit<Self> {
-        let facts = settings.facts(request);
+        let facts = settings.facts(head);
         let ask = |key| Admit::Pending(self.ask(key, self.costs.of(&facts)));
         match self.key.key(&facts) {
             Ok(key) => match key.and_then(|key| text_of(&key)) {
                 Some(key) => ask(key.into_bytes()),
-                None => without_key(request, settings, || ask(NO_KEY.to_vec())),
+                None => without_key(head, settings, || ask(NO_KEY.to_vec())),
             },
-            Err(Ambiguous) => ambiguous(request, settings),
+            Err(Ambiguous) => ambiguous(head, settings),
         }
     }
 
-    fn go_on<B>(
+    fn go_on(
         &self,
         outcome: RedisOutcome<C>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
@@ -268,11 +269,11 @@ where
                 return Admit::Retry(retry_after, None);
             }
             if let Some(place) = settings.place().filter(|_| waits) {
-                report::waited(&settings.name);
+                settings.report().waited();
                 return Admit::Retry(retry_after, Some(place));
             }
         }
-        self.refused(denial, &key, request, settings)
+        self.refused(denial, &key, head, settings)
     }
 }
 

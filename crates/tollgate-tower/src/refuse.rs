@@ -1,62 +1,54 @@
 //! How a request is refused, and what the program is told.
 
 use bytes::Bytes;
+use http::Response;
 #[cfg(feature = "tonic")]
 use http::{Method, header};
-use http::{Request, Response};
 use tollgate_http::Refusal;
 
 use crate::admission::{Admit, Decide};
 use crate::decision::LayerDecision;
-use crate::report;
+use crate::head::Head;
 use crate::settings::Settings;
 
 impl Settings {
     /// Refuses a request, unless the limit is in shadow.
-    pub(crate) fn refuse<A: Decide, B>(
-        &self,
-        request: &Request<B>,
-        refusal: &Refusal<'_>,
-    ) -> Admit<A> {
-        let rule = refusal.rule_name().unwrap_or(&self.name);
+    pub(crate) fn refuse<A: Decide>(&self, head: Head<'_>, refusal: &Refusal<'_>) -> Admit<A> {
+        let report = self.report_of(refusal.rule_name().unwrap_or(&self.name));
         match self.is_shadow {
-            true => report::shadow(rule),
-            false => report::denied(rule, refusal.cause()),
+            true => report.shadow(),
+            false => report.denied(refusal.cause()),
         }
-        self.tell(request, || match self.is_shadow {
+        self.tell(head, || match self.is_shadow {
             true => LayerDecision::WouldDeny(refusal),
             false => LayerDecision::Denied(refusal),
         });
         match self.is_shadow {
             true => Admit::Untold,
-            false => Admit::Refused(self.write_refusal(request, refusal)),
+            false => Admit::Refused(self.write_refusal(head, refusal)),
         }
     }
 
     /// Writes the answer to a request that is refused, in its protocol. It is in a box, since it is
     /// large and is moved several times.
-    pub(crate) fn write_refusal<B>(
+    pub(crate) fn write_refusal(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         refusal: &Refusal<'_>,
     ) -> Box<Response<Bytes>> {
         #[cfg(feature = "tonic")]
-        if self.grpc && is_grpc(request) {
+        if self.grpc && is_grpc(head) {
             return Box::new(self.answers.refuse_grpc(refusal));
         }
-        let _ = request;
+        let _ = head;
         Box::new(self.answers.refuse(refusal))
     }
 
     /// Tells the program what was decided, if it asks for that.
     #[inline]
-    pub(crate) fn tell<'d, B>(
-        &self,
-        request: &Request<B>,
-        decision: impl FnOnce() -> LayerDecision<'d>,
-    ) {
+    pub(crate) fn tell<'d>(&self, head: Head<'_>, decision: impl FnOnce() -> LayerDecision<'d>) {
         if let Some(tell) = &self.on_decision {
-            tell(&self.facts(request), &decision());
+            tell(&self.facts(head), &decision());
         }
     }
 }
@@ -65,11 +57,11 @@ impl Settings {
 /// have this content type, caches would store its refusals: their status is 200. Calls of gRPC-Web
 /// are not included: their errors are in the body.
 #[cfg(feature = "tonic")]
-fn is_grpc<B>(request: &Request<B>) -> bool {
-    if request.method() != Method::POST {
+fn is_grpc(head: Head<'_>) -> bool {
+    if head.method != Method::POST {
         return false;
     }
-    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let content_type = head.headers.get(header::CONTENT_TYPE);
     let Some(rest) = content_type.and_then(|it| it.as_bytes().strip_prefix(b"application/grpc"))
     else {
         return false;

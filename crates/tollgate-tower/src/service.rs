@@ -15,8 +15,8 @@ use crate::admission::{Admission, Admit, First};
 use crate::body::ResponseBody;
 use crate::decision::LayerDecision;
 use crate::future::{ResponseFuture, Waiting};
+use crate::head::Head;
 use crate::keep::{Keep, MayWait};
-use crate::report;
 use crate::ticket::{Limits, Ticket};
 
 /// A service that limits requests before they reach another one. A
@@ -101,13 +101,13 @@ where
         };
         match first {
             First::Free => ResponseFuture::free(self.service.call(request)),
-            First::Decided(outcome) => self.decide(request, |limits, request, patience| {
+            First::Decided(outcome) => self.decide(request, |limits, head, patience| {
                 let (admission, settings) = (&limits.admission, &limits.settings);
-                admission.go_on(outcome, request, settings, patience, false)
+                admission.go_on(outcome, head, settings, patience, false)
             }),
-            First::Undecided => self.decide(request, |limits, request, patience| {
+            First::Undecided => self.decide(request, |limits, head, patience| {
                 let (admission, settings) = (&limits.admission, &limits.settings);
-                admission.admit(request, settings, patience, false)
+                admission.admit(head, settings, patience, false)
             }),
         }
     }
@@ -119,36 +119,37 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
     fn decide<B>(
         &mut self,
         request: Request<B>,
-        first: impl FnOnce(&Limits<A>, &Request<B>, Option<Duration>) -> Admit<A>,
+        first: impl FnOnce(&Limits<A>, Head<'_>, Option<Duration>) -> Admit<A>,
     ) -> ResponseFuture<S, A, B>
     where
         S: Service<Request<B>> + Keep<M>,
     {
-        if self.limits.settings.exempts(&request) {
+        let head = Head::of(&request);
+        if self.limits.settings.exempts(head) {
             return ResponseFuture::free(self.service.call(request));
         }
-        let limits = self.limits.of_request(&request);
+        let limits = self.limits.of_request(head);
         let (admission, settings) = (&limits.admission, &limits.settings);
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
-        let mut decided = first(limits, &request, patience).without_delay(settings);
+        let mut decided = first(limits, head, patience).without_delay(settings);
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {
-                Some(_) => report::waited(&settings.name),
-                None => decided = admission.admit(&request, settings, None, false),
+                Some(_) => settings.report().waited(),
+                None => decided = admission.admit(head, settings, None, false),
             }
         }
         match decided {
             Admit::Free => {
-                settings.tell(&request, || LayerDecision::Allowed);
+                settings.tell(head, || LayerDecision::Allowed);
                 ResponseFuture::free(self.service.call(request))
             }
             Admit::Untold => ResponseFuture::free(self.service.call(request)),
             Admit::Granted(grant) => {
                 // If the program's function panics, the ticket ends.
                 let ticket = Ticket::new(grant, limits);
-                settings.tell(&request, || LayerDecision::Allowed);
+                settings.tell(head, || LayerDecision::Allowed);
                 ResponseFuture::serving(self.service.call(request), ticket)
             }
             Admit::Refused(response) => ResponseFuture::refused(response),
@@ -161,7 +162,7 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
                 // Unreachable: a limit that knows that no request waits does not ask for a wait.
                 None => {
                     let refusal = Refusal::new(Cause::Misconfigured).rule(&settings.name);
-                    ResponseFuture::refused(settings.write_refusal(&request, &refusal))
+                    ResponseFuture::refused(settings.write_refusal(Head::of(&request), &refusal))
                 }
             },
         }

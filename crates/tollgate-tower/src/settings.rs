@@ -6,14 +6,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Extensions, Request};
+use http::Extensions;
 use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
 use tollgate_http::{Answers, ClientAddress, Fields, PathForm, RequestFacts};
 
 use crate::answered::{Ended, Outcome};
 use crate::decision::LayerDecision;
+use crate::head::Head;
 use crate::peer;
+use crate::report::{Report, Reports};
 
 /// What happens to a request that lacks the key of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,6 +46,7 @@ pub(crate) type OnDecision = Arc<dyn Fn(&RequestFacts<'_>, &LayerDecision<'_>) +
 pub struct Settings {
     /// The name of the limit in fields, bodies and reports.
     pub(crate) name: Cow<'static, str>,
+    pub(crate) reports: Reports,
     pub(crate) answers: Answers,
     pub(crate) address: ClientAddress,
     /// Where the peer's address is, if the program says so.
@@ -79,6 +82,7 @@ impl Settings {
     pub(crate) fn new() -> Self {
         Self {
             name: Cow::Borrowed("default"),
+            reports: Reports::default(),
             answers: Answers::new(),
             address: ClientAddress::default(),
             peer: None,
@@ -98,34 +102,32 @@ impl Settings {
 
     /// Returns the facts of a request.
     #[inline(never)]
-    pub(crate) fn facts<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
-        self.facts_here(request)
+    pub(crate) fn facts<'r>(&self, head: Head<'r>) -> RequestFacts<'r> {
+        self.facts_here(head)
     }
 
     /// The same, inlined: for the first look at each request.
     #[inline(always)]
-    pub(crate) fn facts_here<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
-        let client = |peer| self.address.of(peer, request.headers());
+    pub(crate) fn facts_here<'r>(&self, head: Head<'r>) -> RequestFacts<'r> {
+        let client = |peer| self.address.of(peer, head.headers);
         let client = match self.peer {
-            Some(find) => find(request.extensions()).map(client),
-            None => peer::address(request.extensions()).map(client),
+            Some(find) => find(head.extensions).map(client),
+            None => peer::address(head.extensions).map(client),
         };
-        self.facts_from(client, request)
+        self.facts_from(client, head)
     }
 
     /// The same, if the client's address is the peer's: see [`is_plain`](Self::is_plain).
     #[inline(always)]
-    pub(crate) fn plain_facts<'r, B>(&self, request: &'r Request<B>) -> RequestFacts<'r> {
-        self.facts_from(peer::address(request.extensions()), request)
+    pub(crate) fn plain_facts<'r>(&self, head: Head<'r>) -> RequestFacts<'r> {
+        self.facts_from(peer::address(head.extensions), head)
     }
 
     #[inline(always)]
-    fn facts_from<'r, B>(
-        &self,
-        client: Option<IpAddr>,
-        request: &'r Request<B>,
-    ) -> RequestFacts<'r> {
-        let facts = RequestFacts::new(request).path_form(self.path);
+    fn facts_from<'r>(&self, client: Option<IpAddr>, head: Head<'r>) -> RequestFacts<'r> {
+        let facts = RequestFacts::of(head.method, head.uri, head.headers)
+            .with_extensions(head.extensions)
+            .path_form(self.path);
         // A nested router has taken a prefix from the path.
         #[cfg(feature = "axum")]
         let facts =
@@ -157,9 +159,21 @@ impl Settings {
 
     /// Returns whether a request is not limited.
     #[inline]
-    pub(crate) fn exempts<B>(&self, request: &Request<B>) -> bool {
+    pub(crate) fn exempts(&self, head: Head<'_>) -> bool {
         let test = self.is_exempt.as_ref();
-        self.is_off || test.is_some_and(|test| test(&self.facts(request)))
+        self.is_off || test.is_some_and(|test| test(&self.facts(head)))
+    }
+
+    /// Returns the reports of the limit.
+    #[inline]
+    pub(crate) fn report(&self) -> Report<'_> {
+        self.reports.of(&self.name, true)
+    }
+
+    /// Returns the reports of a rule.
+    #[inline]
+    pub(crate) fn report_of<'a>(&'a self, rule: &'a str) -> Report<'a> {
+        self.reports.of(rule, *rule == *self.name)
     }
 
     /// Returns a place among the requests that wait, if there is one.

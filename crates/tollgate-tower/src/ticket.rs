@@ -4,10 +4,11 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use http::{Extensions, HeaderMap, Request, Response, StatusCode};
+use http::{Extensions, HeaderMap, Response, StatusCode};
 
 use crate::admission::{Admission, Grant};
 use crate::answered::{End, Ended};
+use crate::head::Head;
 use crate::settings::Settings;
 
 /// The limits and settings of a layer, which all clones of its services share.
@@ -40,9 +41,9 @@ impl<A: Admission> Limits<A> {
 
     /// Returns the limits for a request.
     #[inline]
-    pub(crate) fn of_request<'l, B>(self: &'l Arc<Self>, request: &Request<B>) -> &'l Arc<Self> {
+    pub(crate) fn of_request<'l>(self: &'l Arc<Self>, head: Head<'_>) -> &'l Arc<Self> {
         match (&self.in_shadow, &self.settings.shadow_if) {
-            (Some(in_shadow), Some(test)) if test(&self.settings.facts(request)) => in_shadow,
+            (Some(in_shadow), Some(test)) if test(&self.settings.facts(head)) => in_shadow,
             _ => self,
         }
     }

@@ -167,6 +167,7 @@ impl<A: Algorithm> Keys<A> {
         let total = |event| self.events.total(event);
         let evicted_protected = total(Event::EvictedProtected);
         KeyedStats {
+            slots: u64::try_from(self.table.slots()).unwrap_or(u64::MAX),
             tracked,
             idle,
             inserted: total(Event::Inserted),

@@ -109,19 +109,13 @@ impl<'r> RequestFacts<'r> {
     /// Facts of this request, without a client address.
     #[inline]
     pub fn new<B>(request: &'r Request<B>) -> Self {
-        let facts = Self::of(request.method(), request.uri(), request.headers());
-        Self {
-            extensions: Some(request.extensions()),
-            ..facts
-        }
+        Self::of(request.method(), request.uri(), request.headers())
+            .with_extensions(request.extensions())
     }
 
     /// Facts of the request with this head, without a client address.
     pub fn of_parts(parts: &'r request::Parts) -> Self {
-        Self {
-            extensions: Some(&parts.extensions),
-            ..Self::of(&parts.method, &parts.uri, &parts.headers)
-        }
+        Self::of(&parts.method, &parts.uri, &parts.headers).with_extensions(&parts.extensions)
     }
 
     /// Facts of a request with this method, URI and headers, without a client address.
@@ -138,6 +132,14 @@ impl<'r> RequestFacts<'r> {
             parameters: Many::new(),
             cookies: Many::new(),
         }
+    }
+
+    /// Sets the request's extensions, for [`extension`](Self::extension) and
+    /// [`path_from`](Self::path_from).
+    #[inline]
+    pub const fn with_extensions(mut self, extensions: &'r Extensions) -> Self {
+        self.extensions = Some(extensions);
+        self
     }
 
     /// Sets the client's address, such as [`ClientAddress::of`](crate::ClientAddress::of) finds it.

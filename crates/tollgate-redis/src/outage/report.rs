@@ -1,7 +1,37 @@
-//! Reports of outages: a gauge of the crate `metrics`, and events of the crate `tracing`.
+//! Reports of calls and outages: metrics of the crate `metrics`, and events of the crate `tracing`.
 
 use std::fmt::Display;
 use std::time::Duration;
+
+/// How long the calls of a server took: those that it answered, and those that failed.
+#[derive(Default)]
+pub(crate) struct Times {
+    #[cfg(feature = "metrics")]
+    answered: std::sync::OnceLock<metrics::Histogram>,
+    #[cfg(feature = "metrics")]
+    failed: std::sync::OnceLock<metrics::Histogram>,
+}
+
+impl Times {
+    /// A call has ended.
+    pub(crate) fn took(&self, time: Duration, is_answered: bool) {
+        #[cfg(feature = "metrics")]
+        {
+            let (histogram, outcome) = match is_answered {
+                true => (&self.answered, "answered"),
+                false => (&self.failed, "failed"),
+            };
+            let register = || {
+                let name = "tollgate_redis_call_seconds";
+                let help = "Time of a call to a store, by whether the store answered it.";
+                metrics::describe_histogram!(name, metrics::Unit::Seconds, help);
+                metrics::histogram!(name, "outcome" => outcome)
+            };
+            histogram.get_or_init(register).record(time.as_secs_f64());
+        }
+        let _ = (self, time, is_answered);
+    }
+}
 
 /// An outage of a node, while it lasts.
 #[derive(Debug)]
@@ -10,7 +40,10 @@ pub(crate) struct Lasting(());
 impl Lasting {
     pub(crate) fn begin() -> Self {
         #[cfg(feature = "metrics")]
-        metrics::gauge!("tollgate_outages").increment(1.0);
+        {
+            metrics::describe_gauge!("tollgate_outages", "Nodes of stores that are down.");
+            metrics::gauge!("tollgate_outages").increment(1.0);
+        }
         Self(())
     }
 }

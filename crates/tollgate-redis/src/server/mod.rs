@@ -12,7 +12,7 @@ use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
 
 use crate::client::{Client, Reply, Waiting};
-use crate::outage::report;
+use crate::outage::report::{self, Times};
 use crate::outage::{Breaker, Decider, Others, Outage, OutageEvent, Pass, Stats, Unavailable};
 use crate::script::packed::BadReply;
 use crate::server::call::Call;
@@ -50,6 +50,7 @@ pub struct RedisServer<C> {
     budget: Duration,
     probe_every: Duration,
     listener: Option<Box<Listener>>,
+    times: Times,
     start: Instant,
     /// Never held across an await.
     state: Mutex<State>,
@@ -93,6 +94,7 @@ impl<C> RedisServer<C> {
             budget: Duration::from_millis(50),
             probe_every: Duration::from_millis(500),
             listener: None,
+            times: Times::default(),
             start: Instant::now(),
             state: Mutex::new(State {
                 nodes: BTreeMap::new(),
@@ -331,10 +333,12 @@ impl<C: Client> RedisServer<C> {
         };
         let waiting = Waiting::new(self.budget);
         let in_flight = InFlight(&self.state, node, &waiting);
-        let script = call.script;
+        let (script, sent_at) = (call.script, Instant::now());
         let sent = script.run(&self.client, &call.keys, &call.args, &waiting);
         let answer = timeout(self.budget, sent).await;
         std::mem::forget(in_flight);
+        self.times
+            .took(sent_at.elapsed(), matches!(answer, Ok(Ok(_))));
         let read = match answer {
             Ok(Ok(reply)) => read(&reply).map_err(|BadReply| Unavailable::BadReply),
             Ok(Err(error)) => Err(Unavailable::Client(error)),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tollgate_http::{Answers, Fields, RefusalBody};
 
 use super::RateLimitLayer;
+use crate::report::Reports;
 
 impl<A> RateLimitLayer<A> {
     /// Sets the name of the limit in fields, bodies and reports: `default` unless this says
@@ -36,6 +37,7 @@ impl<A> RateLimitLayer<A> {
     /// ```
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.settings.name = name.into();
+        self.settings.reports = Reports::default();
         self
     }
 

@@ -24,6 +24,7 @@ use tollgate::error::LimiterError;
 use tower_layer::Layer;
 
 use crate::admission::Admission;
+use crate::boxed::BoxedLimits;
 use crate::keep::MayWait;
 use crate::service::RateLimitService;
 use crate::settings::{Settings, Wait};
@@ -89,6 +90,41 @@ impl<A> RateLimitLayer<A> {
         let waiting = Arc::new(Concurrency::new(requests)?);
         self.settings.wait = Some(Wait { time, waiting });
         Ok(self)
+    }
+}
+
+impl<A: Admission, M> RateLimitLayer<A, M> {
+    /// Returns the same layer, with a type that does not say the kind of its limits. So it can stand
+    /// in a struct, or in a list with other layers.
+    ///
+    /// Call it after methods that only some limits have, such as [`cost`](Self::cost). A request
+    /// whose answer has fields, or that is settled, then allocates once more.
+    ///
+    /// ```
+    /// use tollgate::error::LimiterError;
+    /// use tollgate::{Concurrency, Keyed, Quota};
+    /// use tollgate_tower::{BoxedLimits, RateLimitLayer};
+    ///
+    /// struct Limits {
+    ///     search: RateLimitLayer<BoxedLimits>,
+    ///     upload: RateLimitLayer<BoxedLimits>,
+    /// }
+    ///
+    /// fn limits() -> Result<Limits, LimiterError> {
+    ///     let search = Keyed::token_bucket(Quota::per_second(5), 100_000)?;
+    ///     Ok(Limits {
+    ///         search: RateLimitLayer::by_address(search).name("search").boxed(),
+    ///         upload: RateLimitLayer::concurrency(Concurrency::new(8)?).name("upload").boxed(),
+    ///     })
+    /// }
+    /// # limits().unwrap();
+    /// ```
+    pub fn boxed(self) -> RateLimitLayer<BoxedLimits, M> {
+        RateLimitLayer {
+            admission: BoxedLimits::new(self.admission),
+            settings: self.settings,
+            mode: PhantomData,
+        }
     }
 }
 

@@ -20,8 +20,8 @@ pub use self::source::{PerKey, Shared, Source};
 use self::grant::RateGrant;
 use crate::admission::{Admission, Admit, Decide, First, Unserved};
 use crate::costs::{Costs, HasCosts};
+use crate::head::Head;
 use crate::key::HasKey;
-use crate::report;
 use crate::settings::{MissingKey, Settings};
 
 type Reserve<L> = fn(&L, u64, Tick, Tick) -> Result<Granted, Denied>;
@@ -114,17 +114,17 @@ impl<S: Source> Rate<S> {
     /// Finds the key of a request once, and decides about it. Permits that come back later go to
     /// the limiter that granted them, even if the key's function returns another key by then.
     #[inline(always)]
-    fn keyed<B>(
+    fn keyed(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         decide: impl FnOnce(&RequestFacts<'_>, Option<&S::Key<'_>>) -> Admit<Self>,
     ) -> Admit<Self> {
-        let facts = settings.facts_here(request);
+        let facts = settings.facts_here(head);
         match self.source.key(&facts, self.plan.as_ref()) {
-            Ok(None) => without_key(request, settings, || decide(&facts, None)),
+            Ok(None) => without_key(head, settings, || decide(&facts, None)),
             Ok(key) => decide(&facts, key.as_ref()),
-            Err(Ambiguous) => ambiguous(request, settings),
+            Err(Ambiguous) => ambiguous(head, settings),
         }
     }
 
@@ -148,7 +148,7 @@ impl<S: Source> Rate<S> {
         match limiter.try_acquire_n_at(n, now) {
             // The grant is not moved: that would cost as much as everything else here.
             Ok(granted) if self.is_free(&granted, settings) => {
-                report::allowed(&settings.name);
+                settings.report().allowed();
                 None
             }
             Ok(granted) if self.at_once && granted.delay() > Duration::ZERO => {
@@ -169,7 +169,7 @@ impl<S: Source> Rate<S> {
         key: Option<&S::Key<'_>>,
         settings: &Settings,
     ) -> RateOutcome<S> {
-        report::allowed(&settings.name);
+        settings.report().allowed();
         let delay = granted.delay();
         let has_fields = settings.answers.has_fields();
         let may_return = self.costs.settles() || delay > Duration::ZERO;
@@ -255,7 +255,7 @@ impl<S: Source> Decide for Rate<S> {
 
     #[inline(always)]
     fn first<B>(&self, request: &Request<B>, settings: &Settings) -> First<RateOutcome<S>> {
-        let facts = settings.plain_facts(request);
+        let facts = settings.plain_facts(Head::of(request));
         let key = match self.source.key(&facts, self.plan.as_ref()) {
             Ok(Some(key)) => key,
             Ok(None) => return First::Decided(RateOutcome::NoKey),
@@ -267,29 +267,29 @@ impl<S: Source> Decide for Rate<S> {
         }
     }
 
-    fn admit<B>(
+    fn admit(
         &self,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        self.keyed(request, settings, |facts, key| {
+        self.keyed(head, settings, |facts, key| {
             let n = self.costs.of(facts);
             let in_line = patience.filter(|_| has_place);
             let reserved = in_line.and_then(|patience| self.reserve(n, key, settings, patience));
             // If other requests came first, one that has waited is granted or refused now.
             match reserved.or_else(|| self.ask(n, key, settings)) {
                 None => Admit::Free,
-                Some(outcome) => self.go_on(outcome, request, settings, patience, has_place),
+                Some(outcome) => self.go_on(outcome, head, settings, patience, has_place),
             }
         })
     }
 
-    fn go_on<B>(
+    fn go_on(
         &self,
         outcome: RateOutcome<S>,
-        request: &Request<B>,
+        head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
@@ -299,7 +299,7 @@ impl<S: Source> Decide for Rate<S> {
             RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
             RateOutcome::Granted(grant, delay) => {
                 if !has_place && !settings.is_shadow {
-                    report::waited(&settings.name);
+                    settings.report().waited();
                 }
                 Admit::Delayed(Unserved::new(grant), delay)
             }
@@ -313,13 +313,13 @@ impl<S: Source> Decide for Rate<S> {
                 let refusal = Refusal::of_denied(&denied)
                     .rule(name)
                     .limits(state.as_slice());
-                settings.refuse(request, &refusal)
+                settings.refuse(head, &refusal)
             }
-            RateOutcome::Ambiguous => ambiguous(request, settings),
+            RateOutcome::Ambiguous => ambiguous(head, settings),
             RateOutcome::NoKey => {
-                without_key(request, settings, || match self.ask(1, None, settings) {
+                without_key(head, settings, || match self.ask(1, None, settings) {
                     None => Admit::Free,
-                    Some(outcome) => self.go_on(outcome, request, settings, patience, has_place),
+                    Some(outcome) => self.go_on(outcome, head, settings, patience, has_place),
                 })
             }
         }
@@ -344,34 +344,34 @@ pub(crate) fn may_wait(denied: &Denied, patience: Option<Duration>) -> bool {
 
 /// Does what the layer is set to do with a request that lacks the key of its limit. `share` decides
 /// by the limit of all such requests.
-pub(crate) fn without_key<A: Admission, B>(
-    request: &Request<B>,
+pub(crate) fn without_key<A: Admission>(
+    head: Head<'_>,
     settings: &Settings,
     share: impl FnOnce() -> Admit<A>,
 ) -> Admit<A> {
     match settings.missing {
         MissingKey::Exempt => Admit::Untold,
-        MissingKey::Refuse => missing(request, settings),
+        MissingKey::Refuse => missing(head, settings),
         MissingKey::Share => share(),
     }
 }
 
 /// Refuses a request that has several keys of its limit. It can't share the limit of those without
 /// one, or be exempt: a client that adds a line would have another limit, or none.
-pub(crate) fn ambiguous<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
+pub(crate) fn ambiguous<A: Admission>(head: Head<'_>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
     let refusal = Refusal::new(Cause::Ambiguous).rule(name);
-    settings.refuse(request, &refusal)
+    settings.refuse(head, &refusal)
 }
 
 /// Refuses a request that lacks the key of its limit.
-fn missing<A: Admission, B>(request: &Request<B>, settings: &Settings) -> Admit<A> {
+fn missing<A: Admission>(head: Head<'_>, settings: &Settings) -> Admit<A> {
     let name = &*settings.name;
-    if settings.facts(request).client_address().is_none() {
-        report::no_peer(name);
+    if settings.facts(head).client_address().is_none() {
+        settings.report().no_peer();
     }
     let refusal = Refusal::new(Cause::MissingKey).rule(name);
-    settings.refuse(request, &refusal)
+    settings.refuse(head, &refusal)
 }
 
 /// What the limiter of a request decided, with all that depends on its key.

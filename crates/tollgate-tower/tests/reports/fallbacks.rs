@@ -73,6 +73,10 @@ fn reported(snapshotter: &Snapshotter) -> (BTreeMap<String, u64>, f64) {
             }
             ("tollgate_outages", DebugValue::Gauge(value)) => gauge = value.into_inner(),
             ("tollgate_requests_total", _) => {}
+            ("tollgate_redis_call_seconds", DebugValue::Histogram(times)) => {
+                let outcome = format!("calls {}", labels.join(" "));
+                let _ = counts.insert(outcome, times.len() as u64);
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -101,7 +105,8 @@ fn a_fallback_of_a_limit_in_shadow_denies_nothing() {
         assert_eq!(send(&layer.shadow(), to("/closed")).await, 200);
     };
     metrics::with_local_recorder(&recorder, || runtime.block_on(run));
-    assert_eq!(reported(&recorder.snapshotter()).0, BTreeMap::new());
+    let calls = BTreeMap::from([("calls failed".to_owned(), 1)]);
+    assert_eq!(reported(&recorder.snapshotter()).0, calls);
 }
 
 #[test]
@@ -123,7 +128,8 @@ fn counters_the_gauge_events_statistics_and_decisions_agree() {
         for path in ["/closed", "/open", "/local"] {
             assert_eq!(send(&layer, to(path)).await, 200);
         }
-        assert_eq!(reported(&snapshotter), (BTreeMap::new(), 0.0));
+        let calls = BTreeMap::from([("calls answered".to_owned(), 3)]);
+        assert_eq!(reported(&snapshotter), (calls, 0.0));
 
         *client.0.lock().unwrap() = true;
         let mut statuses = BTreeMap::<_, u64>::new();
@@ -143,6 +149,8 @@ fn counters_the_gauge_events_statistics_and_decisions_agree() {
         assert_eq!(statuses, expected.into());
         let (counts, gauge) = reported(&snapshotter);
         let expected = [
+            ("calls answered", 0),
+            ("calls failed", 1), // the outage begins
             ("closed closed denied", 10),
             ("local local allowed", 2),
             ("local local denied", 8),

@@ -3,5 +3,7 @@
 
 mod counters;
 mod fallbacks;
+mod handles;
 mod pages;
 mod requests;
+mod tables;
