@@ -7,6 +7,8 @@ use crate::metrics::{Metric, Metrics, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct KeyedStats {
+    /// How many [slots](super::Keyed::slots) the table has: about 1.5 for each key of its capacity.
+    pub slots: u64,
     /// How many keys are in the table.
     pub tracked: u64,
     /// How many of these are idle: they decide like fresh keys, and other keys can take their
@@ -34,6 +36,7 @@ pub struct KeyedStats {
 impl Metrics for KeyedStats {
     fn value(&self, metric: Metric) -> Option<Value> {
         Some(match metric {
+            Metric::Slots => self.slots.into(),
             Metric::Tracked => self.tracked.into(),
             Metric::Idle => self.idle.into(),
             Metric::Inserted => self.inserted.into(),

@@ -133,7 +133,7 @@ fn each_statistic_is_written_under_its_name() {
     };
     is(&counted.stats(), &decided([1, 4, 1, 4, 7]));
 
-    let keys = "tracked 2, idle 0, inserted_total 3, expired_total 0, evicted_total 0, \
+    let keys = "slots 2048, tracked 2, idle 0, inserted_total 3, expired_total 0, evicted_total 0, \
                 evicted_protected_total 0, removed_total 1, no_room_total 0";
     let table = Keyed::with_clock(bucket("5/h"), 100, ManualClock::new()).expect("a table");
     let table = Counted::new(table);

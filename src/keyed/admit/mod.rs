@@ -167,6 +167,7 @@ impl<A: Algorithm> Keys<A> {
         let total = |event| self.events.total(event);
         let evicted_protected = total(Event::EvictedProtected);
         KeyedStats {
+            slots: self.table.slots() as u64,
             tracked,
             idle,
             inserted: total(Event::Inserted),

@@ -364,9 +364,10 @@ impl<C: PolicyClock> LivePolicy<C> {
         for change in compiled.changes {
             change.apply();
         }
-        let new: HashSet<&str> = compiled.policy.rules().collect();
-        let gone: Vec<_> = old.rules().filter(|name| !new.contains(name)).collect();
-        let names = compiled.policy.rules().map(str::to_owned);
+        let new: HashSet<&str> = compiled.policy.rules().map(|rule| rule.name.as_str()).collect();
+        let old_names = old.rules().map(|rule| rule.name.as_str());
+        let gone: Vec<_> = old_names.filter(|name| !new.contains(name)).collect();
+        let names = compiled.policy.rules().map(|rule| rule.name.value.clone());
         let mut rules: Vec<_> = names.zip(compiled.states).collect();
         rules.extend(
             gone.into_iter()
