@@ -117,7 +117,7 @@ impl Reloaded {
     /// let reloaded = live.reload_toml(&format!("{rule}['5/s', '900/min']"))?;
     /// assert_eq!(
     ///     reloaded.warnings().to_string(),
-    ///     "3:16: warning: rule \"api\": limit is \"900/min\", but never denies a request: \
+    ///     "3:17: warning: rule \"api\": limit is \"900/min\", but never denies a request: \
     ///      \"5/s\" of rule \"api\" always denies it first"
     /// );
     /// # Ok::<(), tollgate_policy::Problems>(())
