@@ -47,7 +47,7 @@ pub struct Available<'p> {
 
 impl<C: PolicyClock> Policy<C> {
     /// Returns one key of a rule. Pass the values that an override of the key would have: one for
-    /// each part of the rule's key, in its order. A network, as [`explain`](crate::explain) shows
+    /// each part of the rule's key, in its order. A network, as [`explain`](crate::explain()) shows
     /// it, is a value too. A rule without a key has the key without parts, `[]`.
     ///
     /// ```
