@@ -8,7 +8,7 @@ use crate::file::{Applies, BanOf, PolicyFile, Rule};
 use crate::problem::{Problem, Problems, quoted, short_number};
 
 use super::report::{is_in_memory, warn};
-use super::{costs, covered, names, tighter};
+use super::{costs, covered, exceptions, names, tighter};
 
 /// The most conditions that no index finds.
 const MAX_UNINDEXED: usize = 64;
@@ -19,8 +19,9 @@ const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, costs that no limit grants, names that are probably misspelled,
-/// tables that take more memory than the policy allows, a secret that no store uses, and conditions
-/// under which more limits apply to one request than decide together at once.
+/// exceptions that a `*` in a path leaves without effect, tables that take more memory than the
+/// policy allows, a secret that no store uses, and conditions under which more limits apply to one
+/// request than decide together at once.
 ///
 /// Warnings are certain for requests with one value a fact, but some problems get no warning.
 ///
@@ -43,11 +44,12 @@ pub fn warnings(file: &PolicyFile) -> Problems {
 /// Returns the warnings of a policy whose program registers some names.
 pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> bool) -> Problems {
     let mut problems = Problems::new();
-    if file.rules.is_empty() && file.deny.is_empty() {
+    if file.rules.is_empty() && file.deny.is_empty() && !file.no_rules {
         let message = "the policy has no rules, so it limits nothing";
         problems.push(Problem::warning("", "", message));
     }
     covered::check(file, &mut problems);
+    exceptions::check(file, &mut problems);
     names::check(file, is_registered, &mut problems);
     unused(file, &mut problems);
     memory(file, &mut problems);

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::failure::{self, Named};
-use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Reads, strikes_text};
+use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, MissingKeys, Reads, strikes_text};
 use crate::state::{BANS, Change, Reuse, RuleState, STRIKES, Saved};
 use limits::{Made, Maker};
 use together::check_always;
@@ -171,6 +171,7 @@ fn compile_rule<C: PolicyClock>(
         count: rule.count,
         failures: Named::of(rule),
         overrides,
+        missing_keys: MissingKeys::default(),
         source: rule.clone(),
     }
 }

@@ -116,6 +116,9 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
     fn refuse(&mut self, rule: usize, shadow: bool, _: Option<usize>, why: NoLimit) {
         // Once, however many rules name it.
         self.rules.push(rule);
+        if let (NoLimit::Missing, Some(rule)) = (why, self.policy.rules.get(rule)) {
+            rule.lacks_key();
+        }
         match shadow {
             true if self.would_deny.contains(&rule) => {}
             true => self.would_deny.push(rule),

@@ -157,7 +157,12 @@ fn why_not(rule: &Rule, recorded: &Recorded<'_>, facts: &(impl Facts + ?Sized)) 
     let failure = match &rule.when.value {
         Applies::Always => None,
         Applies::Never => Some("when is \"never\", and no rule that applies names it".into()),
-        Applies::When(when) => when.first_failure(facts).map(|failure| failure.to_string()),
+        Applies::When(when) => when
+            .first_failure(facts)
+            .map(|failure| match failure.hint() {
+                Some(hint) => format!("{failure}; {hint}"),
+                None => failure.to_string(),
+            }),
     };
     let first = recorded
         .first

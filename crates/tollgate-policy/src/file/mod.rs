@@ -5,6 +5,7 @@ mod key_secret;
 mod names;
 pub(crate) mod secret;
 
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -228,6 +229,16 @@ pub struct Networks {
     pub v6: At<u8>,
 }
 
+impl Networks {
+    /// Returns how many bits of an address count.
+    pub(crate) fn bits(&self, address: IpAddr) -> u8 {
+        match address {
+            IpAddr::V4(_) => self.v4.value,
+            IpAddr::V6(_) => self.v6.value,
+        }
+    }
+}
+
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
@@ -302,4 +313,7 @@ pub struct PolicyFile {
     pub allow: Vec<Entry>,
     /// The rules, in their order.
     pub rules: Vec<Rule>,
+    /// Whether the file says that it has no rules: `rule = []`. If not, a reload refuses a file
+    /// that has lost all of them.
+    pub no_rules: bool,
 }

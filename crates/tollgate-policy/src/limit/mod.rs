@@ -56,6 +56,14 @@ pub(crate) enum RuleLimit<C> {
 }
 
 impl<C> RuleLimit<C> {
+    /// Returns the table, if it is a rate for each key.
+    pub(crate) fn table(&self) -> Option<&Table<C>> {
+        match self {
+            Self::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// Returns whether it is a rate of this process, which holds nothing while a request is served.
     /// Limits of stores and of the program may.
     pub(crate) fn is_rate(&self) -> bool {

@@ -64,6 +64,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
         key_secret: secret.and_then(|field| key_secret(field, problems)),
         deny,
         allow,
+        no_rules: rules.is_empty() && table.get("rule").is_some(),
         rules,
     }
 }

@@ -3,6 +3,7 @@
 mod fact;
 pub(crate) mod failure;
 mod key;
+mod missing;
 mod outcome;
 mod reads;
 
@@ -20,6 +21,7 @@ use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table};
 pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
+pub(crate) use missing::MissingKeys;
 pub use outcome::Outcome;
 pub(crate) use reads::Reads;
 
@@ -53,6 +55,8 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) ban: Option<Ban<C>>,
     /// The limits of single keys, in the order of their hashes.
     pub(crate) overrides: Overrides,
+    /// Counts the requests that lack its key.
+    pub(crate) missing_keys: MissingKeys,
     /// What the file says.
     pub(crate) source: Rule,
 }
@@ -72,6 +76,24 @@ impl<C> CompiledRule<C> {
             What::Attempt => Some(&self.ban.as_ref()?.attempts.as_ref()?.limit),
             What::Ban | What::Clock => None,
         }
+    }
+
+    /// Returns the tables of its keys, those of a ban included.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table<C>> {
+        let ban = self.ban.iter().flat_map(|ban| {
+            let attempts = ban.attempts.iter().filter_map(|it| it.limit.table());
+            attempts.chain([&*ban.strikes, &*ban.bans])
+        });
+        self.limits
+            .iter()
+            .filter_map(|limit| limit.table())
+            .chain(ban)
+    }
+
+    /// Returns the name of a plan, if the rule has plans.
+    pub(crate) fn plan_name(&self, plan: usize) -> Option<&str> {
+        let plans = self.reads.plans.as_ref()?;
+        plans.names.get(plan).map(|name| &**name)
     }
 
     /// Returns whether denials count towards a ban.
@@ -122,24 +144,6 @@ impl<C> CompiledRule<C> {
 }
 
 impl<C: Clock> CompiledRule<C> {
-    /// Forgets a key. Returns whether the key was known.
-    pub(crate) fn forget(&self, key: &KeyHash) -> bool {
-        let mut known = false;
-        for limit in &self.limits {
-            if let RuleLimit::Table(table) = &**limit {
-                known |= table.key(key).remove();
-            }
-        }
-        if let Some(ban) = &self.ban {
-            if let Some(RuleLimit::Table(table)) = ban.attempts.as_deref().map(|it| &it.limit) {
-                known |= table.key(key).remove();
-            }
-            known |= ban.strikes.key(key).remove();
-            known |= ban.bans.key(key).remove();
-        }
-        known
-    }
-
     /// Counts a denial or a failure of a key, and bans it if there were too many. Returns for how
     /// long.
     pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {

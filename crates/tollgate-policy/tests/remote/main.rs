@@ -1,6 +1,7 @@
 //! Rules whose stores decide asynchronously, together with rules in memory.
 
 mod ends;
+mod keys;
 mod store;
 
 use std::pin::pin;
