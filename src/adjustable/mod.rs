@@ -9,5 +9,5 @@ mod retry;
 mod ring;
 mod verbs;
 
-pub(crate) use keep::{Carry, Keep};
+pub(crate) use keep::Keep;
 pub(crate) use limiter::Adjustable;

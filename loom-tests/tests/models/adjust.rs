@@ -74,7 +74,7 @@ fn taken(played: &ScenarioOutcome) -> u64 {
 
 /// One actor changes the quota, the other runs each verb.
 fn against_each_verb(run: &mut Run) {
-    for keep in [Keep::AsIs, Keep::Scaled, Keep::Used, Keep::Fresh] {
+    for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for limit in [1, 6] {
             for verb in [take(1), take(3), undo(), refund(1), available(), reset()] {
                 let sets = scenario().actor(&[set(limit, keep)]);

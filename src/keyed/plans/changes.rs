@@ -12,7 +12,8 @@ use std::boxed::Box;
 use std::sync::PoisonError;
 use std::vec::Vec;
 
-use crate::adjustable::{Carry, Keep};
+use crate::adjustable::Keep;
+use crate::adjustable::keep::Carry;
 use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
 use crate::keyed::find::VERSIONS;

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use self::changes::Changes;
 use self::overrides::Overrides;
 use super::find::SlotState;
-use crate::adjustable::Carry;
+use crate::adjustable::keep::Carry;
 use crate::limiter_error::LimiterError;
 use crate::sync::{AtomicU64, Ordering};
 
