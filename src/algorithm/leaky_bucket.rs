@@ -323,4 +323,8 @@ impl crate::algorithm::ChangeQuota for LeakyBucket {
             _ => self.pace.carry_scaled(word, now, &next.pace),
         }
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.pace.carry_level(word, now, &next.pace)
+    }
 }

@@ -7,10 +7,10 @@ use tollgate::algorithm::{Debt, Forecast, Gauge, Rebase};
 
 use crate::support::*;
 
-const NOW: Tick = tick(86_400_500_000_007);
+pub(super) const NOW: Tick = tick(86_400_500_000_007);
 
 /// Every kind of algorithm, small and large.
-fn all() -> impl Iterator<Item = AnyAlgorithm> {
+pub(super) fn all() -> impl Iterator<Item = AnyAlgorithm> {
     let texts = [
         "token-bucket 10/s",
         "token-bucket 13/s burst 40",
@@ -40,7 +40,7 @@ fn all() -> impl Iterator<Item = AnyAlgorithm> {
 
 /// Returns words for every number of permits taken, up to the largest debt. Some were taken a while
 /// ago, and some include a fraction of a permit.
-fn words(algorithm: &AnyAlgorithm) -> Vec<u64> {
+pub(super) fn words(algorithm: &AnyAlgorithm) -> Vec<u64> {
     let period = algorithm.quota().period();
     let then = [Duration::ZERO, period / 3, period, period + period / 2];
     let words = (0..=2 * algorithm.quota().burst_size().min(40)).flat_map(|n| {
@@ -58,7 +58,7 @@ fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
     matches!(algorithm, AnyAlgorithm::TokenBucket(_))
 }
 
-fn owed(algorithm: &AnyAlgorithm, word: u64, now: Tick) -> u64 {
+pub(super) fn owed(algorithm: &AnyAlgorithm, word: u64, now: Tick) -> u64 {
     algorithm.charge(word, now, 0).1.debt()
 }
 
