@@ -179,6 +179,10 @@ fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<
         problems,
     ) {
         match check_or_registered(&part, allowed) {
+            // In another spelling.
+            Ok(name) if key.iter().any(|known: &At<String>| known.value == name) => {
+                refuse_text(&field.place, &part, "must not be given twice", problems);
+            }
             Ok(name) => key.push(at(name, part.position)),
             Err(message) => refuse_text(&field.place, &part, message, problems),
         }

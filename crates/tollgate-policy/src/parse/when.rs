@@ -90,18 +90,7 @@ impl Reader<'_> {
             captures: &[],
             answer: false,
         };
-        let checked = match text.split_once(':') {
-            Some((group, rest)) if GROUPS.contains(&group) && name.contains(':') => {
-                Err(format!("is not a condition; write `{group}.{rest}`"))
-            }
-            _ => match fact::dotted(name) {
-                Some((group, rest)) => Err(format!(
-                    "is not a condition; write `{group} = {{ {rest} = ... }}`"
-                )),
-                None => fact::check(text, allowed),
-            },
-        };
-        match checked {
+        match fact::check(text, allowed) {
             Ok(fact) => Some(fact),
             Err(message) => {
                 super::field::refuse_field(&field.place, name.position, message, self.problems);

@@ -6,6 +6,7 @@ mod golden;
 mod json;
 mod large;
 mod listed;
+mod names;
 mod problems;
 
 /// A policy that uses every field, and every form of its value.
