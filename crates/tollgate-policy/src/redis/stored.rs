@@ -10,6 +10,7 @@ use super::RedisStore;
 use crate::facts::FactName;
 use crate::file::secret::Secret;
 use crate::file::{PolicyFile, Rule};
+use crate::limit::Fixed;
 use crate::parse::{MEMORY, known_names};
 use crate::problem::{Problem, Problems, quoted};
 use crate::rule::{KeySpec, can_be_key};
@@ -141,7 +142,11 @@ impl<C> RedisStore<C> {
         let limits = limits.map(|(index, text)| (index, None, text));
         let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
         let plans = plans.map(|(plan, text)| (0, Some(plan), text));
-        let stored = limits.chain(plans).map(|(index, plan, text)| {
+        // The others keep nothing on the server.
+        let stored = limits
+            .chain(plans)
+            .filter(|(.., text)| Fixed::of(text).is_none());
+        let stored = stored.map(|(index, plan, text)| {
             let limit: Limit = text
                 .parse()
                 .map_err(|error| wrong("limit", format!("{error}")))?;

@@ -2,6 +2,7 @@
 
 mod any_text;
 mod every_field;
+mod fields;
 mod golden;
 mod json;
 mod large;
