@@ -11,8 +11,8 @@ use super::refuse::{of_refusal, refuse, too_large};
 use crate::file::secret::Secret;
 use crate::file::{At, Fallback, Rule};
 use crate::limit::{
-    Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteRefusal, RuleLimit, Spec,
-    config_message,
+    Fixed, Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteRefusal, RuleLimit,
+    Spec, config_message,
 };
 use crate::parse::{MAX_PLANS, MEMORY, known_names};
 use crate::problem::{Problem, Problems};
@@ -34,6 +34,13 @@ pub(crate) struct Made<C> {
     pub(crate) limit: Arc<RuleLimit<C>>,
     pub(crate) specs: Vec<Spec>,
     pub(crate) texts: Vec<Box<str>>,
+}
+
+impl<C> Made<C> {
+    /// Returns whether a text of it needs no state.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.specs.iter().any(|spec| matches!(spec, Spec::Fixed(_)))
+    }
 }
 
 /// A limit of a rule as the file says it: a text, or one for each plan.
@@ -68,6 +75,13 @@ impl<C: PolicyClock> Maker<'_, C> {
                 texts.collect()
             }
         };
+        if let (None, [_, _, ..]) = (&rule.plan, &*rule.limits) {
+            let fixed = rule.limits.iter().filter(|text| Fixed::of(text).is_some());
+            for text in fixed {
+                let message = "must be the only limit of the rule";
+                problems.push(refuse(rule, "limit", text, message));
+            }
+        }
         let count = rule.plan.as_ref().map_or(0, |plan| plan.limits.len());
         let count = count.saturating_add(usize::from(!rule.overrides.is_empty()));
         // That is reported where the file is read.
@@ -144,14 +158,41 @@ impl<C: PolicyClock> Maker<'_, C> {
         specs: &[Spec],
         overrides: &Overrides,
     ) -> Result<RuleLimit<C>, Problems> {
+        let has_state = |spec: &&Spec| !matches!(spec, Spec::Fixed(_));
+        let own = overrides.iter().map(|(_, own)| own);
+        let Some(spec) = specs.iter().chain(own).find(has_state) else {
+            let is_known = rule.store.as_str() == MEMORY
+                || self.registry.stores.contains_key(&rule.store.value);
+            return match is_known {
+                true => Ok(RuleLimit::OneSlots(Vec::new())),
+                false => Err(self.unknown_store(rule)),
+            };
+        };
+        // A plan without a state is never asked. The limit of another one stands in its place.
+        let is_fixed = |text: &str| Fixed::of(text).is_some();
+        let mut texts = limit.texts.iter().copied();
+        let text = texts.find(|text| !is_fixed(text));
+        let with_state = specs.iter().zip(&limit.texts).map(|(known, own)| {
+            let stand_in = (spec, text.unwrap_or(own));
+            if is_fixed(own) {
+                stand_in
+            } else {
+                (known, *own)
+            }
+        });
+        let (specs, texts): (Vec<_>, Vec<_>) =
+            with_state.map(|(spec, text)| (spec.clone(), text)).unzip();
+        let limit = &Texts { texts, ..*limit };
         if rule.store.as_str() != MEMORY {
             return self.of_store(rule, limit);
         }
-        let made = self.of_specs(rule, limit, specs)?;
+        let made = self.of_specs(rule, limit, &specs)?;
         if let RuleLimit::Table(table) = &made {
-            for (hash, algorithm) in overrides {
-                // There is room for all of them.
-                let _ = table.key(&KeyHash(*hash)).set_override(*algorithm);
+            for (hash, own) in overrides {
+                if let Spec::Rate(algorithm) = own {
+                    // There is room for all of them.
+                    let _ = table.key(&KeyHash(*hash)).set_override(*algorithm);
+                }
             }
         }
         Ok(made)
@@ -176,6 +217,8 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Spec::Rate(algorithm) => rates.push(*algorithm),
                 Spec::Concurrency(limit) => counts.push(*limit),
                 Spec::Own { name } => own.push((name, *text)),
+                // Another one stands in its place.
+                Spec::Fixed(_) => {}
             }
         }
         let wrong = |text, message: &str| refuse(rule, limit.field, text, message);
@@ -351,11 +394,11 @@ impl<C: PolicyClock> Maker<'_, C> {
                 _ if rule.store.as_str() != MEMORY || key.is_empty() => {
                     "is possible only for a rule with a key, in memory".into()
                 }
-                Ok(Spec::Rate(algorithm)) => {
-                    overrides.push((hash, algorithm));
+                Ok(spec @ (Spec::Rate(_) | Spec::Fixed(_))) => {
+                    overrides.push((hash, spec));
                     continue;
                 }
-                Ok(_) => "must be a rate".into(),
+                Ok(_) => "must be a rate, `unlimited` or `0`".into(),
                 Err(message) => message,
             };
             let field = format!("override[{}].limit", index + 1);

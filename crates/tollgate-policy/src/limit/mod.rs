@@ -25,15 +25,16 @@ pub use remote::{
 #[cfg(feature = "redis")]
 pub(crate) use spec::ALGORITHMS;
 pub use spec::LimitSpec;
-pub(crate) use spec::{Spec, config_message};
+pub(crate) use spec::{Fixed, Spec, config_message, limits_with_state};
 
 /// What a policy needs of its clock.
 pub trait PolicyClock: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static {}
 
 impl<C: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static> PolicyClock for C {}
 
-/// The limits of single keys: the hashes of the keys, and their algorithms.
-pub(crate) type Overrides = Vec<(u64, AnyAlgorithm)>;
+/// The limits of single keys: the hashes of the keys, and what their texts say: a rate, or a limit
+/// without a state.
+pub(crate) type Overrides = Vec<(u64, Spec)>;
 
 /// A table of keys.
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;

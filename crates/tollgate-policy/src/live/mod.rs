@@ -417,8 +417,10 @@ const NO_RULES: &str = "is missing, and so are `deny` and `allow`, but the polic
 /// is probably cut.
 fn is_lost<C>(policy: &Policy<C>, file: &PolicyFile) -> bool {
     let lists = [&policy.chooser.deny, &policy.chooser.allow];
-    let has_none = policy.rules.is_empty() && lists.iter().all(|list| list.names.is_empty());
-    let is_empty = file.rules.is_empty() && file.deny.is_empty() && file.allow.is_empty();
+    let has_none = policy.rules.iter().all(|rule| rule.source.is_limit)
+        && lists.iter().all(|list| list.names.is_empty());
+    let has_no_rules = file.rules.iter().all(|rule| rule.is_limit);
+    let is_empty = has_no_rules && file.deny.is_empty() && file.allow.is_empty();
     is_empty && !file.no_rules && !has_none
 }
 

@@ -16,7 +16,7 @@ use tollgate::keyed::KeyHasher;
 use crate::decide::With;
 use crate::facts::{FactKind, FactName};
 use crate::file::Rule;
-use crate::limit::{KeyHash, KeyRef, PolicyClock, RuleLimit};
+use crate::limit::{KeyHash, KeyRef, PolicyClock, RuleLimit, Spec};
 use crate::policy::Policy;
 use crate::rule::{AFTER_BAN, Bytes, CompiledRule, KeySpec, can_be_key};
 pub use error::KeyError;
@@ -41,7 +41,7 @@ pub struct Available<'p> {
     pub limit: Cow<'p, str>,
     /// The plan, if the rule has plans and the key has no override.
     pub plan: Option<&'p str>,
-    /// The number of permits. 0 while the key is banned.
+    /// The number of permits. 0 while the key is banned, and [`u64::MAX`] if it is unlimited.
     pub permits: u64,
 }
 
@@ -228,16 +228,20 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
                 permits,
             }));
         }
-        for (limit, texts) in self.rule.limits.iter().zip(&self.rule.texts) {
-            let own = self
-                .rule
-                .override_of(self.hash)
-                .filter(|_| limit.table().is_some());
+        let limits = self.rule.limits.iter().zip(&self.rule.texts);
+        for ((limit, texts), specs) in limits.zip(&self.rule.specs) {
+            let is_rate = |spec: &Spec| matches!(spec, Spec::Rate(_) | Spec::Fixed(_));
+            let own = self.rule.override_of(self.hash);
+            let own = own.filter(|_| specs.iter().all(is_rate));
             // An override takes the place of all plans.
             let plans = if own.is_some() { 1 } else { texts.len() };
-            for (plan, text) in texts.iter().enumerate().take(plans) {
-                all.extend(available(limit, plan).map(|permits| Available {
-                    limit: own.map_or(Cow::Borrowed(&**text), |own| own.to_string().into()),
+            for (plan, (text, spec)) in texts.iter().zip(specs).enumerate().take(plans) {
+                let permits = match own.unwrap_or(spec) {
+                    Spec::Fixed(fixed) => Some(fixed.permits()),
+                    _ => available(limit, plan),
+                };
+                all.extend(permits.map(|permits| Available {
+                    limit: own.map_or(Cow::Borrowed(&**text), |own| own.text().into()),
                     plan: self.rule.plan_name(plan).filter(|_| own.is_none()),
                     permits,
                 }));

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::{Available, KeyError, RuleKey};
-use crate::limit::{KeyRef, PolicyClock, Remote, RemoteAsk, RemoteError, RemoteFuture, RuleLimit};
+use crate::limit::{
+    Fixed, KeyRef, PolicyClock, Remote, RemoteAsk, RemoteError, RemoteFuture, RuleLimit,
+};
 
 impl<'p, C: PolicyClock> RuleKey<'p, C> {
     /// Returns how many permits the key has now: see [`available`](Self::available).
@@ -92,7 +94,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
         known.ok_or_else(|| self.unable("reset"))
     }
 
-    /// Returns the limits of stores: the plan, the text, and the limit.
+    /// Returns the limits that stores hold: the plan, the text, and the limit.
     pub(super) fn remotes(
         &self,
     ) -> impl Iterator<Item = (usize, &'p str, &'p Remote)> + use<'p, C> {
@@ -103,6 +105,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
                 _ => None,
             };
             let texts = texts.iter().enumerate();
+            let texts = texts.filter(|(_, text)| Fixed::of(text).is_none());
             texts.filter_map(move |(plan, text)| Some((plan, &**text, remote?)))
         })
     }

@@ -9,6 +9,7 @@ use tollgate_redis::{Keys, KeysError, Limit};
 use super::RedisStore;
 use crate::file::PolicyFile;
 use crate::file::secret::Secret;
+use crate::limit::Fixed;
 use crate::operate::{KeyError, bytes_of};
 use crate::parse::MEMORY;
 use crate::problem::{Problem, Problems, quoted};
@@ -105,7 +106,11 @@ impl<C> RedisStore<C> {
         let limits = limits.map(|(index, text)| (index, None, text));
         let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
         let plans = plans.map(|(plan, text)| (0, Some(plan), text));
-        let stored = limits.chain(plans).map(|(index, plan, text)| {
+        // The others keep nothing on the server.
+        let stored = limits
+            .chain(plans)
+            .filter(|(.., text)| Fixed::of(text).is_none());
+        let stored = stored.map(|(index, plan, text)| {
             let limit: Limit = text
                 .parse()
                 .map_err(|error| wrong("limit", format!("{error}")))?;

@@ -11,9 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::Quota;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::Clock;
-use tollgate::{AnyAlgorithm, Quota};
 
 use crate::facts::Facts;
 use crate::file::{CountOf, Rule};
@@ -23,7 +23,7 @@ use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
 pub(crate) use missing::MissingKeys;
 pub use outcome::Outcome;
-pub(crate) use reads::Reads;
+pub(crate) use reads::{Plans, Reads};
 
 /// What a request asks of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,23 +111,34 @@ impl<C> CompiledRule<C> {
     }
 
     /// Returns the limit of a key's own.
-    pub(crate) fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
+    pub(crate) fn override_of(&self, hash: u64) -> Option<&Spec> {
         let overrides = &self.overrides;
         let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
-        overrides.get(found.ok()?).map(|(_, algorithm)| algorithm)
+        overrides.get(found.ok()?).map(|(_, spec)| spec)
+    }
+
+    /// Returns whether a limit is not asked for a key that is unlimited under a plan: the text says
+    /// so, or an override, which takes the place of each rate.
+    pub(crate) fn is_unlimited(&self, limit: usize, plan: usize, hash: u64) -> bool {
+        let spec = self.specs.get(limit).and_then(|plans| plans.get(plan));
+        match spec {
+            Some(Spec::Rate(_)) => self.override_of(hash).is_some(),
+            Some(Spec::Fixed(_)) => true,
+            Some(Spec::Concurrency(_) | Spec::Own { .. }) | None => false,
+        }
     }
 
     /// Returns what one limit allows a key under a plan.
     pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
         match (&**self.limits.get(limit)?, self.override_of(hash)) {
-            (RuleLimit::Table(_), Some(own)) => Some(Allowed::Rate(own.quota())),
+            (RuleLimit::Table(_), Some(Spec::Rate(own))) => Some(Allowed::Rate(own.quota())),
             (RuleLimit::Remote(remote), _) if remote.concurrency(plan).is_some() => {
                 remote.concurrency(plan).map(Allowed::Concurrency)
             }
             _ => match self.specs.get(limit)?.get(plan)? {
                 Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
                 Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
-                Spec::Own { .. } => None,
+                Spec::Own { .. } | Spec::Fixed(_) => None,
             },
         }
     }

@@ -175,6 +175,11 @@ fn changes<C>(
         return Err(OTHER);
     };
     let mut changes = Vec::new();
+    let has_state = |spec: &Spec| !matches!(spec, Spec::Fixed(_));
+    let had_state = !matches!(&**limit, RuleLimit::OneSlots(plans) if plans.is_empty());
+    if !had_state && overrides.iter().any(|(_, own)| has_state(own)) {
+        return Err(OTHER);
+    }
     if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
         return match same {
@@ -185,6 +190,8 @@ fn changes<C>(
     for (plan, (was, spec)) in was.iter().zip(specs).enumerate() {
         match (was, spec) {
             _ if was == spec => {}
+            // The plan is not asked.
+            (_, Spec::Fixed(_)) => {}
             (Spec::Rate(was), Spec::Rate(spec)) => {
                 let quota = spec.quota();
                 if was.with_quota(quota) != Ok(*spec) {
@@ -209,7 +216,13 @@ fn changes<C>(
             .filter(|(hash, _)| !has(overrides, *hash));
         changes.extend(gone.map(|(hash, _)| What::Unset { hash: *hash }));
         let set = overrides.iter().filter(|own| !old.overrides.contains(own));
-        changes.extend(set.map(|&(hash, algorithm)| What::Set { hash, algorithm }));
+        changes.extend(set.map(|(hash, own)| match *own {
+            Spec::Rate(algorithm) => What::Set {
+                hash: *hash,
+                algorithm,
+            },
+            _ => What::Unset { hash: *hash },
+        }));
     }
     Ok((Arc::clone(limit), changes))
 }

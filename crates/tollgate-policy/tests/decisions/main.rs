@@ -2,6 +2,7 @@
 
 mod costs;
 mod failures;
+mod fixed;
 mod keys;
 mod own_limits;
 mod plans;

@@ -278,7 +278,7 @@ fn a_future_that_is_dropped_gives_the_permits_of_this_process_back() {
 
 #[test]
 fn a_future_that_is_dropped_while_a_store_undoes_gives_the_permits_of_this_process_back() {
-    let (policy, _, far) = policy(&FOUR.replace("'8'", "'0'"));
+    let (policy, _, far) = policy(&FOUR.replace("'8'", "'00'"));
     far.state().pending = [1, 0];
     {
         let mut future = pin!(policy.decide_async(&ANN));
@@ -512,4 +512,43 @@ fn a_store_that_takes_no_secret_refuses_one() {
     };
     let expected = format!("{}\n{}", refused("far"), refused("near"));
     assert_eq!(builder.check_toml(&text).to_string(), expected);
+}
+
+#[test]
+fn an_unlimited_or_closed_limit_needs_no_call() {
+    let (policy, near, _) = policy(
+        "[[rule]]
+        name = 'plans'
+        when = { path = '/plans' }
+        key = 'user'
+        plan = { by = 'tier', pro = 'unlimited', free = '3', none = '0' }
+        store = 'near'
+        fallback = 'closed'
+        [[rule]]
+        name = 'all'
+        limit = 'unlimited'
+        store = 'near'
+        fallback = 'closed'",
+    );
+    near.state().is_down = true;
+    let ask = |path, tier| {
+        let facts = [("path", path), ("user", "ann"), ("tier", tier)];
+        let decision = run(policy.decide_async(&facts));
+        assert_eq!(
+            policy.decide(&facts).is_allowed(),
+            decision.is_allowed() && (path, tier) != ("/plans", "free")
+        );
+        (
+            decision.is_allowed(),
+            decision.retry_after(),
+            decision.asked().count(),
+        )
+    };
+    assert_eq!(ask("/plans", "pro"), (true, None, 0));
+    assert_eq!(ask("/plans", "none"), (false, None, 0));
+    assert_eq!(ask("/", "free"), (true, None, 0));
+    assert!(near.state().calls.is_empty());
+    near.state().is_down = false;
+    assert_eq!(ask("/plans", "free"), (true, None, 1));
+    assert_eq!(near.state().calls.len(), 1);
 }
