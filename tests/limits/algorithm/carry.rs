@@ -156,8 +156,8 @@ fn a_carried_over_period_ends_at_its_original_tick() {
         // The word of the larger limit has fewer bits for the end.
         (
             "fixed-window 5/s first-hit",
-            "fixed-window 60000000/s first-hit",
-            60_000_000,
+            "fixed-window 4000000/s first-hit",
+            4_000_000,
         ),
     ];
     for (old, new, then) in pairs {
