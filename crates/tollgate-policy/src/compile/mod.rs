@@ -140,8 +140,12 @@ fn compile_rule<C: PolicyClock>(
     let mut overrides = maker.overrides(rule, key, problems);
     overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &overrides, reuse, problems);
-    let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
-    if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_table) {
+    let has_overrides = |made: &Made<C>| match &*made.limit {
+        RuleLimit::Table(_) => true,
+        RuleLimit::Remote(remote) => !remote.overrides.is_empty(),
+        _ => false,
+    };
+    if !overrides.is_empty() && !made.is_empty() && !made.iter().any(has_overrides) {
         let field = format!("rule {}: override", quoted(&rule.name));
         let position = rule.overrides.first().and_then(|own| own.key.position);
         let message = "needs a limit that is a rate, which it replaces";

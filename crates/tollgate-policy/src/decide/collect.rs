@@ -8,7 +8,7 @@ use tollgate::keyed::KeyHasher;
 use super::asks::{Ask, Asks};
 use crate::choose::{Asked, NoLimit, Recorder, Why};
 use crate::facts::Facts;
-use crate::limit::{PolicyClock, RuleLimit};
+use crate::limit::{PolicyClock, RuleLimit, own_of};
 use crate::policy::Policy;
 use crate::rule::{Bytes, What};
 
@@ -103,7 +103,7 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
 
     fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
         let rule = self.policy.rules.get(rule);
-        rule.is_some_and(|rule| rule.override_of(self.hash(key)).is_some())
+        rule.is_some_and(|rule| own_of(&rule.overrides, self.hash(key)).is_some())
     }
 
     fn list(&mut self, why: Why) {

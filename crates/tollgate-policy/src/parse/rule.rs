@@ -11,6 +11,7 @@ use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
 use crate::file::{Applies, At, BanOf, CountOf, MissingFact, Repeated, Rule};
+use crate::limit::is_concurrency;
 use crate::problem::Problems;
 use crate::when::When;
 
@@ -222,11 +223,8 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     if has("ban") && !has("key") {
         table.refuse("ban", BAN_WITHOUT_KEY, problems);
     }
-    let counts_only_running = |limit: &At<String>| {
-        let word = limit.split_whitespace().next();
-        word == Some("concurrency")
-    };
-    let all_running = !rule.limits.is_empty() && rule.limits.iter().all(counts_only_running);
+    let mut limits = rule.limits.iter();
+    let all_running = !rule.limits.is_empty() && limits.all(|limit| is_concurrency(limit));
     if has("ban") && !bans_failures && all_running {
         let message = "needs a limit that has a period: `concurrency` has none";
         table.refuse("ban", message, problems);

@@ -9,7 +9,7 @@ use tollgate_redis::{Keys, KeysError, Limit};
 use super::RedisStore;
 use crate::facts::FactName;
 use crate::file::secret::Secret;
-use crate::file::{PolicyFile, Rule};
+use crate::file::{At, Override, PolicyFile, Rule};
 use crate::parse::{MEMORY, known_names};
 use crate::problem::{Problem, Problems, quoted};
 use crate::rule::{KeySpec, can_be_key};
@@ -20,7 +20,7 @@ use crate::rule::{KeySpec, can_be_key};
 pub struct StoredKey {
     /// The text of the limit.
     pub limit: String,
-    /// The name of the plan, if the rule has plans.
+    /// The name of the plan, if the rule has plans and the key no override.
     pub plan: Option<String>,
     /// The name of the key, in printable ASCII.
     pub key: String,
@@ -94,7 +94,8 @@ impl Error for StoredKeyError {}
 
 impl<C> RedisStore<C> {
     /// Returns the keys that a rule stores for the values of its key, so that an operator can look
-    /// at them or delete them: one for each limit, or for each plan.
+    /// at them or delete them: one for each limit, or for each plan. Those of a key with an override
+    /// are one for each limit of the rule.
     ///
     /// Pass the values that an override of the key would have: one for each part of the rule's key,
     /// in its order. The policy must be one that this store accepts.
@@ -139,14 +140,23 @@ impl<C> RedisStore<C> {
         let keys = keys.map_err(|error| wrong("key-secret", error.to_string()))?;
         let limits = rule.limits.iter().enumerate();
         let limits = limits.map(|(index, text)| (index, None, text));
+        let key = KeySpec::of(rule);
+        let user_of =
+            |own: &Override| self::user(&key.of_values(own.key.iter().map(String::as_str)));
+        let own = rule.overrides.iter().find(|own| user_of(own) == user);
         let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
         let plans = plans.map(|(plan, text)| (0, Some(plan), text));
+        // An override takes the place of all plans.
+        let plans = plans.take(own.map_or(usize::MAX, |_| 1));
         let stored = limits.chain(plans).map(|(index, plan, text)| {
-            let limit: Limit = text
-                .parse()
-                .map_err(|error| wrong("limit", format!("{error}")))?;
-            let plan = plan.map(|plan| plan.value.clone());
-            let name = name(&rule.name, index, &algorithm(&limit), plan.as_deref());
+            let limit = parsed(text)?;
+            let own = own.filter(|_| limit.quota().is_some());
+            let (text, limit, plan) = match own {
+                Some(own) => (&own.limit, parsed(&own.limit)?, None),
+                None => (text, limit, plan.map(|plan| plan.value.clone())),
+            };
+            let algorithm = algorithm(&limit, own.is_some());
+            let name = name(&rule.name, index, &algorithm, plan.as_deref());
             let key = String::from_utf8_lossy(&keys.key(&name, &user)).into_owned();
             let limit = text.value.clone();
             Ok(StoredKey { limit, plan, key })
@@ -166,6 +176,11 @@ impl<C> RedisStore<C> {
 
 fn wrong(field: &str, message: String) -> StoredKeyError {
     StoredKeyError::Policy(Problem::error(field, "", message).into())
+}
+
+fn parsed(text: &At<String>) -> Result<Limit, StoredKeyError> {
+    text.parse()
+        .map_err(|error| wrong("limit", format!("{error}")))
 }
 
 /// Returns the user whose values these are.
@@ -192,10 +207,13 @@ fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
     Ok(user(&key))
 }
 
-/// Returns the name of a limit's algorithm.
-pub(super) fn algorithm(limit: &Limit) -> String {
+/// Returns the name of a limit's algorithm. That of an override is the name of no other algorithm,
+/// because a bucket that takes over the time of a slower one could deny for as long as that one.
+pub(super) fn algorithm(limit: &Limit, is_override: bool) -> String {
     let written = limit.to_string();
-    written.split(' ').next().unwrap_or_default().to_owned()
+    let name = written.split(' ').next().unwrap_or_default();
+    let before = if is_override { "override/" } else { "" };
+    format!("{before}{name}")
 }
 
 /// Returns the name of a limit on the server. Different limits have different names: only the last

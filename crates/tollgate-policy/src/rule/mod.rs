@@ -10,13 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::Quota;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::Clock;
-use tollgate::{AnyAlgorithm, Quota};
 
 use crate::facts::Facts;
 use crate::file::{CountOf, Rule};
-use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table};
+use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table, own_of};
 pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
@@ -88,25 +88,20 @@ impl<C> CompiledRule<C> {
         }
     }
 
-    /// Returns the limit of a key's own.
-    pub(crate) fn override_of(&self, hash: u64) -> Option<&AnyAlgorithm> {
-        let overrides = &self.overrides;
-        let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
-        overrides.get(found.ok()?).map(|(_, algorithm)| algorithm)
-    }
-
     /// Returns what one limit allows a key under a plan.
     pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
-        match (&**self.limits.get(limit)?, self.override_of(hash)) {
-            (RuleLimit::Table(_), Some(own)) => Some(Allowed::Rate(own.quota())),
-            (RuleLimit::Remote(remote), _) if remote.concurrency(plan).is_some() => {
-                remote.concurrency(plan).map(Allowed::Concurrency)
+        let rule_limit = &**self.limits.get(limit)?;
+        if let RuleLimit::Remote(remote) = rule_limit {
+            if let Some(limit) = remote.concurrency(plan) {
+                return Some(Allowed::Concurrency(limit));
             }
-            _ => match self.specs.get(limit)?.get(plan)? {
-                Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
-                Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
-                Spec::Own { .. } => None,
-            },
+        }
+        let is_rate = matches!(rule_limit, RuleLimit::Table(_) | RuleLimit::Remote(_));
+        let own = own_of(&self.overrides, hash).filter(|_| is_rate);
+        match own.or_else(|| self.specs.get(limit)?.get(plan))? {
+            Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
+            Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
+            Spec::Own { .. } => None,
         }
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use tollgate::Keep;
+use tollgate::Quota;
 use tollgate::algorithm::ChangeQuota;
-use tollgate::{AnyAlgorithm, Quota};
+use tollgate::clock::Clock;
 
 use super::RuleState;
 use super::saved::Saved;
@@ -21,7 +22,7 @@ pub(crate) struct Change<C> {
 enum What {
     Quota { plan: usize, quota: Quota },
     Concurrency { plan: usize, limit: u64 },
-    Set { hash: u64, algorithm: AnyAlgorithm },
+    Set { hash: u64, own: Spec },
     Unset { hash: u64 },
 }
 
@@ -177,7 +178,9 @@ fn changes<C>(
     let mut changes = Vec::new();
     if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
+        let same_overrides = old.source.overrides == rule.overrides;
         return match same {
+            true if is_remote(old, index) && !same_overrides => Err("its overrides changed"),
             true => Ok((Arc::clone(limit), changes)),
             false => Err("a registered limit can't change"),
         };
@@ -209,7 +212,7 @@ fn changes<C>(
             .filter(|(hash, _)| !has(overrides, *hash));
         changes.extend(gone.map(|(hash, _)| What::Unset { hash: *hash }));
         let set = overrides.iter().filter(|own| !old.overrides.contains(own));
-        changes.extend(set.map(|&(hash, algorithm)| What::Set { hash, algorithm }));
+        changes.extend(set.cloned().map(|(hash, own)| What::Set { hash, own }));
     }
     Ok((Arc::clone(limit), changes))
 }
@@ -218,7 +221,7 @@ fn has(overrides: &Overrides, hash: u64) -> bool {
     overrides.iter().any(|(known, _)| *known == hash)
 }
 
-impl<C: tollgate::clock::Clock> Change<C> {
+impl<C: Clock> Change<C> {
     /// Makes the change. The algorithms exist already, so their quotas can be represented.
     pub(crate) fn apply(self) {
         match (&*self.limit, self.what) {
@@ -231,8 +234,14 @@ impl<C: tollgate::clock::Clock> Change<C> {
             (RuleLimit::OneSlots(plans), What::Concurrency { plan, limit }) => {
                 let _ = plans.get(plan).map(|plan| plan.set_limit(limit));
             }
-            (RuleLimit::Table(table), What::Set { hash, algorithm }) => {
-                let _ = table.key(&KeyHash(hash)).set_override(algorithm);
+            (
+                RuleLimit::Table(table),
+                What::Set {
+                    hash,
+                    own: Spec::Rate(own),
+                },
+            ) => {
+                let _ = table.key(&KeyHash(hash)).set_override(own);
             }
             (RuleLimit::Table(table), What::Unset { hash }) => {
                 table.key(&KeyHash(hash)).remove_override();
