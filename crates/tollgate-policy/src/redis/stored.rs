@@ -94,8 +94,8 @@ impl Error for StoredKeyError {}
 
 impl<C> RedisStore<C> {
     /// Returns the keys that a rule stores for the values of its key, so that an operator can look
-    /// at them or delete them: one for each limit, or for each plan. Those of a key with an override
-    /// are one for each limit of the rule.
+    /// at them or delete them: one for each limit, or for each plan. An override has one in place
+    /// of all plans.
     ///
     /// Pass the values that an override of the key would have: one for each part of the rule's key,
     /// in its order. The policy must be one that this store accepts.
