@@ -151,3 +151,10 @@ class Pace:
         reaches = m.mul(other.capacity, self.permit, 128) <= m.mul(self.capacity, other.permit, 128)
         fresh_one = z3.And(word <= accrued, reaches)
         return z3.If(fresh_one, 0, after), have, owe
+
+    def carry_level(self, m, word, now, other):
+        accrued, then = self.accrued(m, now), other.accrued(m, now)
+        ahead = m.saturating_sub(word, accrued)
+        units = m.div_ceil(m.mul(ahead, other.permit, 128), self.permit, 128, "level")
+        place = m.saturating(then + units, 128)
+        return z3.If(ahead == 0, 0, smaller(place, MAX_WORD)), ahead, then

@@ -24,6 +24,7 @@ MODELED = {
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
         "carry_over", "rebase",
     ],
+    "src/algorithm/pace/scaled.rs": ["carry_level"],
     "src/quota/mod.rs": ["valid_period_ns"],
     "src/outcome/granted.rs": ["reset_after", "tick_of", "with_idle_at_units"],
     "src/outcome/charged.rs": ["with_debt"],

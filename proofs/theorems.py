@@ -331,6 +331,19 @@ def verbs(facts):
                    z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
 
     m = Machine()
+    after, ahead, then = p.carry_level(m, WORD, NOW, other)
+    accrued, then_made = variables(m)
+    (level,) = variables(m, "level_")
+    by = [*clock, *q.fits(smaller(NOW, other.horizon), other.speed), facts.made_at(NOW, accrued),
+          facts.accrued.at(*renamed, (NOW, NOW), (MADE, then_made)), *q.fits(ahead, other.permit),
+          q.grows(z3.IntVal(1), p.permit, level), q.grows(z3.IntVal(2), p.permit, level)]
+    here = [*given, *other.established(), *m.facts]
+    prover.theorem("carry_level: nothing wraps, never all ones", here,
+                   z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
+    prover.theorem("carry_level: never counts fewer permits, unless the word can count no more", here,
+                   z3.Or(after == MAX_WORD, ahead * other.permit <= m.saturating_sub(after, then) * p.permit), by)
+
+    m = Machine()
     ceiling = m.fits(m.div_ceil(m.mul(WORD, ONE, 128), p.speed, 128, "reset"))
     (floor,) = variables(m, "reset_")
     prover.theorem("reset_after: nothing wraps", [*given, *m.facts], m.nothing_wraps(),

@@ -70,7 +70,8 @@
 //! `tollgate-audit` checks in tests that a limiter keeps its bound.
 //!
 //! The [guides](guide) begin with [first steps](guide::first_steps) and [which
-//! limiter](guide::which_limiter) to choose.
+//! limiter](guide::which_limiter) to choose. Without the feature `std`, tollgate is
+//! [`no_std`](guide::no_std).
 
 // Without `std`, the items linked to above do not exist. These definitions link to docs.rs instead.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]

@@ -374,7 +374,9 @@ fn adjustable_limiters_do_not_allocate() {
             for (quota, keep) in [1, 5, 9]
                 .map(Quota::per_hour)
                 .into_iter()
-                .flat_map(|quota| [Keep::AsIs, Keep::Scaled, Keep::Fresh].map(|keep| (quota, keep)))
+                .flat_map(|quota| {
+                    [Keep::AsIs, Keep::Scaled, Keep::Used, Keep::Fresh].map(|keep| (quota, keep))
+                })
             {
                 limiter.set_quota(quota, keep).expect("a quota");
                 for n in [0, 1, 2, 2, u64::MAX] {

@@ -6,7 +6,9 @@ use tollgate_policy::Policy;
 
 const POLICY: &str = "apply = 'all'\n\
     [[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['60/h', 'sliding-window 5/min']\ncapacity = 100\n\
-    [[rule]]\nname = 'b'\nlimit = '5/h'\n";
+    [[rule]]\nname = 'b'\nlimit = '5/h'\nalso = 'c'\n\
+    [[limit]]\nname = 'c'\nkey = 'user'\ncapacity = 100\n\
+    plan = { by = 'tier', free = '9/h', pro = 'unlimited', none = '0', default = 'free' }\n";
 
 fuzz_target!(|bytes: &[u8]| {
     let mut state = b"tgpolic1".to_vec();
@@ -16,5 +18,5 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let policy = builder.build_toml(POLICY).expect("a policy");
-    assert!(policy.decide(&[("user", "ann")]).asked().count() <= 3);
+    assert!(policy.decide(&[("user", "ann")]).asked().count() <= 4);
 });

@@ -111,6 +111,10 @@ impl<const STRICT: bool> ChangeQuota for Total<STRICT> {
         let there = self.available(word, now).min(next.limit);
         (next.limit - there) * next.whole()
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.carry_over(word, now, next)
+    }
 }
 
 impl<const STRICT: bool> Settings for Total<STRICT> {

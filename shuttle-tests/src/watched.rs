@@ -124,6 +124,10 @@ impl<const IDLES: bool> ChangeQuota for Watched<IDLES> {
         let left = self.taken(word).map(|taken| self.limit - taken);
         next.word(left.map(|left| next.limit - left.min(next.limit)))
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.carry_over(word, now, next)
+    }
 }
 
 impl<const IDLES: bool> Settings for Watched<IDLES> {

@@ -45,16 +45,20 @@ use crate::sync::{AtomicU128, Mutex};
 ///   bucket uses it, any interval grants at most the burst of the quota at its beginning, plus what
 ///   each rate refills while it is current. (If the ticks of threads differ, each change may add
 ///   what the larger rate refills in that difference.)
+/// - [`Keep::Used`](super::Keep::Used) adds the difference of the bursts. So if every change of a
+///   bucket uses it, any interval grants at most the largest burst, plus what each rate refills
+///   while it is current.
 /// - [`Keep::Scaled`](super::Keep::Scaled) keeps the available fraction of the burst, so a larger
 ///   burst adds permits. [`Keep::Fresh`](super::Keep::Fresh) allows one more burst, as a reset
 ///   does.
 ///
 /// If the period stays the same, windows and greedy intervals keep their counts until the period
-/// ends. Until then, the difference between a larger new limit and the old one counts as taken. If
-/// the period changes, all counts move to the current window of the new period, so if it changes
-/// more than once per period, few permits are granted. The requests that wait in a queue stay in
-/// it, and a larger queue has more room. If an algorithm counts whole permits,
-/// [`Keep::Scaled`](super::Keep::Scaled) may lose a fraction of a permit with each change.
+/// ends. Until then, the difference between a larger new limit and the old one counts as taken,
+/// unless the change keeps what was used. If the period changes, all counts move to the current
+/// window of the new period, so if it changes more than once per period, few permits are granted.
+/// The requests that wait in a queue stay in it, and a larger queue has more room. If an algorithm
+/// counts whole permits, [`Keep::Scaled`](super::Keep::Scaled) may lose a fraction of a permit with
+/// each change.
 ///
 /// **Undo.** [Undoing](Self::undo) a grant under a replaced quota returns nothing, and only time
 /// restores its permits: the word counts in other units now, and does not show how many of these

@@ -169,7 +169,7 @@ impl Ring {
         let version = pair.version.wrapping_add(1);
         self.slot(version).write(version, new);
         loop {
-            let word = keep.carry(old, pair.word, now, new);
+            let word = keep.carry()(old, pair.word, now, new);
             match self.exchange_version(pair, Pair { version, word }) {
                 Ok(()) => return,
                 Err(seen) => pair = seen,

@@ -1,16 +1,12 @@
 //! Carries a word over to another quota by its permits or counts, where the words have different
 //! units.
 
-use super::{Algorithm, ChangeQuota, Debt};
+use super::{Algorithm, ChangeQuota, Debt, Gauge};
 use crate::clock::Tick;
 
 /// Returns the word with which `next` continues at `now`. It keeps the whole permits of `this`, up
 /// to what `next` can hold, and the debt.
-pub(super) fn by_permits<A, B>(this: &A, word: u64, now: Tick, next: &B) -> u64
-where
-    A: Algorithm + Debt,
-    B: Algorithm + Debt,
-{
+pub(super) fn by_permits<A: Debt>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     let (_, seen) = this.charge(word, now, 0);
     // If the word was written at a later tick, continue at that tick.
     let now = seen.at();
@@ -38,6 +34,14 @@ pub(super) fn scaled<A: ChangeQuota>(this: &A, word: u64, now: Tick, next: &A) -
     next.take_up_to(0, now, there.saturating_sub(part as u64)).0
 }
 
+/// Returns the word with which `next` continues at `now`. It counts as many permits as `this`,
+/// rounded up.
+pub(super) fn by_level<A: Debt + Gauge>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
+    let (_, seen) = this.charge(word, now, 0);
+    // If the word was written at a later tick, continue at that tick.
+    next.charge(0, seen.at(), this.level(word, now).ceil()).0
+}
+
 /// An algorithm that counts in periods, and whose counts can continue under another quota.
 pub(super) trait Recount: ChangeQuota + Debt + PartialEq {
     /// Returns the word in which the counts continue until the end of their period. Returns `None`
@@ -55,6 +59,10 @@ macro_rules! carries_counts {
 
         fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
             crate::algorithm::carry::in_part(self, word, now, next)
+        }
+
+        fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+            crate::algorithm::carry::used(self, word, now, next)
         }
     };
 }
@@ -88,6 +96,15 @@ pub(super) fn in_part<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u
     }
 }
 
+/// Implements [`ChangeQuota::carry_used`] by counts if possible, and otherwise by whole permits.
+pub(super) fn used<A: Recount + Gauge>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
+    if this == next {
+        return word;
+    }
+    let counted = this.recount(word, now, next, CarriedCounts::Used);
+    counted.unwrap_or_else(|| by_level(this, word, now, next))
+}
+
 /// Takes permits from the word until at most `permits` are left. This removes what rounding added.
 fn no_more_than<A: Algorithm>(permits: u64, word: u64, now: Tick, next: &A) -> u64 {
     let there = next.available(word, now);
@@ -95,7 +112,7 @@ fn no_more_than<A: Algorithm>(permits: u64, word: u64, now: Tick, next: &A) -> u
 }
 
 /// How counts are converted when the periods stay the same: to keep the number of available
-/// permits, or their share of the limit.
+/// permits, their share of the limit, or the number of used permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CarriedCounts {
     /// Keeps the number of available permits: the difference between the limits is added to the
@@ -103,6 +120,8 @@ pub(super) enum CarriedCounts {
     AsIs,
     /// Keeps the share: the count is scaled with the limit and rounded up.
     Scaled,
+    /// Keeps the count.
+    Used,
 }
 
 impl CarriedCounts {
@@ -112,13 +131,14 @@ impl CarriedCounts {
             Self::AsIs => (count.saturating_add(next.saturating_sub(limit)))
                 .saturating_sub(limit.saturating_sub(next)),
             Self::Scaled => Self::scaled(count, limit, next),
+            Self::Used => count,
         }
     }
 
     /// Converts the count of the previous period, which the algorithm only weights.
     pub(super) fn before(self, count: u64, limit: u64, next: u64) -> u64 {
         match self {
-            Self::AsIs => count,
+            Self::AsIs | Self::Used => count,
             Self::Scaled => Self::scaled(count, limit, next),
         }
     }

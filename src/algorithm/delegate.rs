@@ -134,6 +134,10 @@ macro_rules! requota_by_pace {
             fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
                 self.pace.carry_scaled(word, now, &next.pace)
             }
+
+            fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+                self.pace.carry_level(word, now, &next.pace)
+            }
         }
     };
 }

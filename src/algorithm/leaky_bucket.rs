@@ -323,4 +323,25 @@ impl crate::algorithm::ChangeQuota for LeakyBucket {
             _ => self.pace.carry_scaled(word, now, &next.pace),
         }
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.pace.carry_level(word, now, &next.pace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LeakyBucket, Quota};
+
+    /// The settings of a snapshot may be forged.
+    #[test]
+    fn settings_are_sound_only_if_a_constructor_can_make_them() {
+        let queue = LeakyBucket::queue(Quota::per_second(7).burst(3)).expect("a quota");
+        assert!(queue.fits());
+        let at_once = queue.pace.permit() - 1;
+        assert!(
+            !LeakyBucket { at_once, ..queue }.fits(),
+            "no permit goes at once"
+        );
+    }
 }

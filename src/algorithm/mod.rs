@@ -321,6 +321,10 @@ pub trait ChangeQuota: Algorithm + Sized {
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
         carry::scaled(self, word, now, next)
     }
+
+    /// Carries the word over by the permits that it counts, which are its [level](Gauge::level)
+    /// rounded up, as far as `next` can record them. Those above what `next` can hold are debt.
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64;
 }
 
 /// An algorithm whose word can be moved to another clock.

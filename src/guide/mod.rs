@@ -49,6 +49,7 @@ guides! {
     waiting "WAITING.md"
     time_in_tests "TIME_IN_TESTS.md"
     many_cores "MANY_CORES.md"
+    no_std "NO_STD.md"
     statistics "STATISTICS.md"
     from_governor "FROM_GOVERNOR.md"
     performance "dev/PERFORMANCE.md"

@@ -122,7 +122,8 @@ impl<R> Key<R> {
     /// [position](Keyed::plan_named). A new key is under plan 0.
     ///
     /// A key that is used under another plan than before keeps its permits or debt, up to what the
-    /// new plan can hold ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)).
+    /// new plan can hold ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)),
+    /// or what [`with_moves`](Keyed::with_moves) says.
     /// If the plan does not exist, requests are denied with [`Denied::NoSuchPlan`]. Methods that
     /// can't be denied, such as queries, then answer as for a fresh key of plan 0, and record
     /// nothing.

@@ -6,6 +6,7 @@ use super::find::Table;
 use super::hasher::{KeyHasher, SeededHasher};
 use super::overflow::Overflow;
 use super::plans::Plans;
+use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota, Settings};
 use crate::clock::SystemClock;
 use crate::limiter_error::LimiterError;
@@ -171,6 +172,36 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
         clock: C,
     ) -> Result<Self, LimiterError> {
         Self::of(Plans::named(plans)?, capacity, clock)
+    }
+}
+
+impl<A: ChangeQuota, C, S> Keyed<A, C, S> {
+    /// Returns the same table with another effect of a move to another plan, to an override or back
+    /// on the permits of a key. It is [`Keep::AsIs`] unless set here.
+    ///
+    /// With [`Keep::Used`] a key gets the difference when it moves to a larger plan. A key that
+    /// alternates between plans gets at most the larger burst and what the rates refill. In the
+    /// other ways it can get the burst of each plan, and with [`Keep::Fresh`] at each move. No move
+    /// ends a ban.
+    ///
+    /// ```
+    /// use tollgate::{Keep, Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let free = TokenBucket::new(Quota::per_day(100))?;
+    /// let paid = TokenBucket::new(Quota::per_day(1000))?;
+    /// let limiter = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
+    /// let limiter = limiter.with_moves(Keep::Used);
+    /// let alice = limiter.key("alice");
+    /// alice.try_acquire_n(60)?;
+    /// assert_eq!(alice.with_plan(1).available(), 940);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_moves(mut self, keep: Keep) -> Self {
+        self.keys.plans_mut().set_moves(keep);
+        self
     }
 }
 

@@ -39,10 +39,11 @@ clock_forms! { {[+ Settings + Clone] [S] Key<&Keyed<A, C, S>>} [ChangeQuota] {
     /// until it is [removed](Self::remove_override) or replaced.
     ///
     /// A key that is in the table keeps its permits, up to what the new algorithm can hold, or its
-    /// debt ([`ChangeQuota::carry_over`]). A ban still ends at the same tick. Earlier grants can't
-    /// be undone. A key that is not in the table starts with the whole burst of its override. The
-    /// key keeps its override when it leaves the table, even if it is evicted or
-    /// [removed](Self::remove), and starts afresh when it returns.
+    /// debt ([`ChangeQuota::carry_over`]), or what [`with_moves`](super::Keyed::with_moves) says. A
+    /// ban still ends at the same tick. Earlier grants can't be undone. A key that is not in the
+    /// table starts with the whole burst of its override. The key keeps its override when it leaves
+    /// the table, even if it is evicted or [removed](Self::remove), and starts afresh when it
+    /// returns.
     ///
     /// The table must be created [with overrides](super::Keyed::with_overrides). Another key whose
     /// hash agrees in 60 bits gets the same override. A decision on a key with an override takes

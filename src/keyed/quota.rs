@@ -19,7 +19,8 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// still use the old quota.
     ///
     /// With [`Keep::AsIs`] and a larger burst, no key in the table is idle until the larger burst
-    /// has filled, so new keys find no idle slots. With [`Keep::Scaled`], idle keys stay idle.
+    /// has filled, so new keys find no idle slots. With [`Keep::Used`] and [`Keep::Scaled`], idle
+    /// keys stay idle.
     ///
     /// ```
     /// use tollgate::Keep;

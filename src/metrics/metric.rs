@@ -143,6 +143,7 @@ metrics! {
     Denied "denied_total" Counter "Requests that were denied."
     Returned "returned_total" Counter "Permits that came back."
     Charged "charged_total" Counter "Permits that were charged."
+    MissingKey "missing_key_total" Counter "Requests that were refused because they lack a key."
     Slots "slots" Gauge "Slots of the table, each for one key."
     Tracked "tracked" Gauge "Keys in the table."
     Idle "idle" Gauge "Keys in the table that are idle."

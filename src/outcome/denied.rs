@@ -93,8 +93,8 @@ pub enum Denied {
     /// the clock's start is never stuck. Debts never make windows and greedy intervals stuck.
     ///
     /// A reset helps, and so does a refund that leaves a debt which can be paid back. A new quota
-    /// helps with `Keep::Fresh`. With `Keep::AsIs` and `Keep::Scaled` it helps only if it can pay
-    /// back the debt. A snapshot keeps the debt.
+    /// helps with `Keep::Fresh`. In the other ways it helps only if it can pay back the debt. A
+    /// snapshot keeps the debt.
     #[non_exhaustive]
     Stuck {
         /// The number of permits requested.

@@ -128,6 +128,10 @@ impl<A: ChangeQuota> ChangeQuota for Hooked<A> {
         called(Call::CarryOver);
         self.0.carry_over(word, now, &next.0)
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.0.carry_used(word, now, &next.0)
+    }
 }
 
 impl<A: Rebase> Rebase for Hooked<A> {

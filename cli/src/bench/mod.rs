@@ -86,10 +86,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         if !contention.is_empty() {
             write!(out, "\n{}:\n{contention}", scaling::CONTENTION)?;
         }
+        write!(out, "{}", quickest::table(&threads, &rows))?;
         write!(out, "{}", tables::tables(&rows))?;
         let scaling = scaling::tables(&threads, cores, &measured, &rows);
         write!(out, "{scaling}")?;
-        write!(out, "{}", quickest::table(&threads, &rows))?;
     }
     if let Some(page) = page {
         let path = page.write(&Findings {

@@ -66,6 +66,13 @@ allowed  the quickest limiter for allowed decisions
 denied   the quickest limiter for denied decisions
 ns       time of a decision on its thread
 Limiters within 10 % of the quickest are tied; the table names the simplest one.
+
+token bucket  one word that all threads share: Limiter
+sharded       a word for each core: Sharded
+lease of 64   each thread takes 64 permits at a time: Leases
+system        the limiter reads the clock for each decision
+coarse        a thread reads the clock each millisecond, for all decisions
+given tick    the caller passes the time
 ";
 
 /// Returns the first figure that ties with the lowest.

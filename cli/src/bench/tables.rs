@@ -28,6 +28,12 @@ ns     time of a decision on its thread
 M/s    million decisions a second, all threads together
 floor  ns relative to the first row, which has no limiter
 mutex  throughput relative to a bucket in a std mutex on the same clock
+
+floor                   no limiter: a clock reading and one exchange of a word
+private words           the same, with a word for each thread
+60 slots, log of 1000   sliding windows: SlottedWindow, SlidingLog
+keyed                   a limit for each key in one table: Keyed
+std mutex, parking_lot  a token bucket behind such a mutex
 ";
 
 /// Returns a table with allowed decisions on the left and denied ones on the right.

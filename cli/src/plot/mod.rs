@@ -34,7 +34,8 @@ use subjects::Subject;
 /// pictures, byte for byte.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Write the pictures to this folder, which is created if needed
+    /// Write the pictures to this folder, which is created if needed; `-` prints the picture of one
+    /// --algorithm
     #[arg(long, value_name = "FOLDER", default_value = "docs/pictures")]
     out: PathBuf,
 
@@ -64,6 +65,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &recorded)?;
         writeln!(out)?;
+    } else if arguments.out == Path::new("-") {
+        let [one] = &*recorded else {
+            return Err("--out -: name one --algorithm, whose picture is printed".into());
+        };
+        write!(out, "{}", picture::draw(one)?)?;
     } else {
         let failed = |path: &Path, error: io::Error| {
             format!("--out: {} can't be written: {error}", path.display())

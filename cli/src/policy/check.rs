@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     facts: Vec<String>,
 
     /// Print JSON: an object {"file", "rules" (their number, null if the file can't be read as a
-    /// policy), "stores" and "facts" (what the program has to register and supply), "errors",
+    /// policy), "limits" (the same for limits that rules name), "stores" and "facts" (what the program has to register and supply), "errors",
     /// "warnings", "problems": [{"file", "line", "column", "severity", "field", "value",
     /// "message"}]}. Of several files, an array of such objects
     #[arg(long)]
@@ -52,6 +52,7 @@ pub(crate) struct Arguments {
 struct Report {
     file: String,
     rules: Option<usize>,
+    limits: Option<usize>,
     #[serde(flatten)]
     program: Program,
     errors: usize,
@@ -133,9 +134,14 @@ fn report(source: Source, arguments: &Arguments) -> Result<Report, Box<dyn Error
     let facts = arguments.facts.iter().map(String::as_str);
     let keys = Keys::new("check")?;
     let problems = source.check(arguments.registered.builder(keys, facts));
+    let count = |is_limit| {
+        let rules = file.as_ref()?.rules.iter();
+        Some(rules.filter(|rule| rule.is_limit == is_limit).count())
+    };
     Ok(Report {
         file: source.name,
-        rules: file.as_ref().map(|file| file.rules.len()),
+        rules: count(false),
+        limits: count(true),
         program: file.as_ref().map(Program::of).unwrap_or_default(),
         errors: problems.errors(),
         warnings: problems.warnings(),
@@ -152,7 +158,7 @@ impl Report {
             out,
             "{}: {}",
             self.file,
-            summary(&self.problems, self.rules)
+            summary(&self.problems, self.rules, self.limits)
         )?;
         if let Some(program) = self.program.text() {
             writeln!(out, "{}: {program}", self.file)?;
@@ -162,7 +168,7 @@ impl Report {
 }
 
 /// Returns the last line, such as `2 errors, 1 warning`.
-fn summary(problems: &Problems, rules: Option<usize>) -> String {
+fn summary(problems: &Problems, rules: Option<usize>, limits: Option<usize>) -> String {
     let count = |n: usize, what: &str| match n {
         0 => None,
         1 => Some(format!("1 {what}")),
@@ -175,5 +181,10 @@ fn summary(problems: &Problems, rules: Option<usize>) -> String {
         return parts.join(", ");
     }
     let rules = count(rules.unwrap_or_default(), "rule").unwrap_or("no rules".into());
-    format!("{rules}, {}", warnings.unwrap_or("no problems".into()))
+    let limits = count(limits.unwrap_or_default(), "limit");
+    let limits = limits.map_or_else(String::new, |limits| format!(" and {limits}"));
+    format!(
+        "{rules}{limits}, {}",
+        warnings.unwrap_or("no problems".into())
+    )
 }

@@ -124,6 +124,15 @@ fn only_the_chosen_algorithms_are_drawn() {
 }
 
 #[test]
+fn one_picture_can_be_printed() {
+    let gcra = printed(&["plot", "--out=-", "--algorithm=gcra"]);
+    assert!(gcra == pictures(&committed())["gcra"]);
+    let (status, said) = failure(&["plot", "--out=-"]);
+    assert_eq!(status, Some(1));
+    assert!(said.contains("name one --algorithm"), "{said}");
+}
+
+#[test]
 fn a_folder_that_can_not_be_created_is_named() {
     let (status, said) = failure(&["plot", "--out", &no_folder("pictures")]);
     assert_eq!(status, Some(1));

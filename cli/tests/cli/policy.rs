@@ -1,7 +1,7 @@
 //! `tollgate check`, `tollgate explain` and `tollgate key`, against transcripts in the folder
-//! `policy`, and those of the guides POLICY.md and OPERATING.md. A transcript is a list of
-//! commands, each with what it prints and its exit code. To write the transcripts in the folder
-//! anew, run the tests with `TOLLGATE_RECORD=1`.
+//! `policy`, and those of the guides POLICY.md, OPERATING.md and PRODUCTION.md. A transcript is a
+//! list of commands, each with what it prints and its exit code. To write the transcripts in the
+//! folder anew, run the tests with `TOLLGATE_RECORD=1`.
 
 use std::fs;
 use std::io::Write;
@@ -101,21 +101,31 @@ fn guide(page: &str) -> String {
     fs::read_to_string(crates.join(page)).expect("the guide")
 }
 
-#[test]
-fn the_guide_shows_what_the_commands_print() {
-    let guide = guide("tollgate-policy/docs/POLICY.md");
-    let (_, section) = guide
-        .split_once("\n## Check and explain before you ship\n")
-        .expect("the section");
+/// A policy of a section and the transcript below it are what the commands print.
+fn shows_what_the_commands_print(page: &str, heading: &str, name: &str, commands: usize) {
+    let guide = guide(page);
+    let (_, section) = guide.split_once(heading).expect("the section");
     let (section, _) = section.split_once("\n## ").expect("a section after it");
     let (policy, rest) = block(section, "toml");
     let (transcript, _) = block(rest, "console");
-    let folder = folder("policy-guide");
+    let folder = folder(name);
     fs::create_dir_all(&folder).expect("the folder can be created");
     fs::write(folder.join("limits.toml"), policy).expect("it can be written");
     let (now, count) = rerun(transcript, &folder);
     assert_eq!(transcript, now);
-    assert_eq!(count, 2);
+    assert_eq!(count, commands);
+}
+
+#[test]
+fn the_guide_shows_what_the_commands_print() {
+    let heading = "\n## Check and explain before you ship\n";
+    shows_what_the_commands_print("tollgate-policy/docs/POLICY.md", heading, "policy-guide", 2);
+}
+
+#[test]
+fn the_page_on_production_shows_what_the_command_prints() {
+    let page = "tollgate-tower/docs/PRODUCTION.md";
+    shows_what_the_commands_print(page, "\n## Sizes of tables\n", "policy-sizes", 1);
 }
 
 #[test]

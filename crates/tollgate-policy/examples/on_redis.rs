@@ -29,9 +29,8 @@ store = "redis"
 fallback = "closed"
 also  = ["process"]
 
-[[rule]]
+[[limit]]
 name  = "process"
-when  = "never"
 limit = "1000/h"          # of each process, in memory: asked first
 "#;
 

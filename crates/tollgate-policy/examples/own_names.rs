@@ -19,9 +19,8 @@ key   = "tenant"          # computed by the program
 limit = ["per-weekday 3", "allowance 100"] # an algorithm and a limit of the program
 also  = ["shared"]
 
-[[rule]]
+[[limit]]
 name  = "shared"
-when  = "never"
 key   = "tenant"
 limit = "5/h"
 store = "generous"

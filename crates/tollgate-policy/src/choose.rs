@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use crate::facts::{FactName, Facts};
 use crate::file::{Applies, Apply, Entry, MissingFact, PolicyFile};
-use crate::rule::{Bytes, NoKey, Reads};
+use crate::limit::Fixed;
+use crate::rule::{Bytes, NoKey, Plans, Reads};
 use crate::when::{Condition, Matcher, Reading, Test, When};
 
 /// What decided without a limit.
@@ -32,6 +33,8 @@ pub(crate) enum NoLimit {
     Unread,
     /// It has no plan for the request.
     NoPlan,
+    /// Its limit is 0, and the request costs so many permits.
+    Zero(u64),
     /// Its store decides asynchronously.
     Remote,
 }
@@ -52,8 +55,8 @@ pub(crate) trait Recorder {
     fn keys(&mut self) -> &mut Bytes;
     /// Returns whether a rule is recorded as one that asks or refuses.
     fn has(&self, rule: usize) -> bool;
-    /// Returns whether a key of a rule has a limit of its own.
-    fn has_override(&self, rule: usize, key: (usize, usize)) -> bool;
+    /// Returns the limit of a key's own, if it has one: a rate, or a limit that needs no state.
+    fn override_of(&self, rule: usize, key: (usize, usize)) -> Option<Option<Fixed>>;
     /// An entry of a list decides.
     fn list(&mut self, why: Why);
     /// The rule does not apply, since its key is missing.
@@ -62,6 +65,10 @@ pub(crate) trait Recorder {
     fn refuse(&mut self, rule: usize, shadow: bool, by: Option<usize>, why: NoLimit);
     /// The rule asks its limits.
     fn ask(&mut self, rule: usize, shadow: bool, by: Option<usize>, asked: Asked);
+    /// The rule asks its limits, but for those that are `unlimited`.
+    fn ask_unlimited(&mut self, rule: usize, shadow: bool, by: Option<usize>, asked: Asked) {
+        self.ask(rule, shadow, by, asked);
+    }
     /// The rule is the first one that applies, and no other rule is asked.
     fn end(&mut self, _rule: usize) {}
     /// Returns whether no more rules need to be found.
@@ -210,14 +217,24 @@ fn add<R: AsRef<Reads>>(
         (Err(NoKey::Ambiguous), _) => Some(NoLimit::Ambiguous),
     };
     let key = (start, recorder.keys().len());
-    let plan = || match rule.plans.as_ref().map(|plans| plans.of(facts)) {
-        None => Ok(0),
-        Some(Some(plan)) => Ok(plan),
-        // An override replaces every plan, so it also helps where there is none.
-        Some(None) if recorder.has_override(index, key) => Ok(0),
-        Some(None) => Err(NoLimit::NoPlan),
+    let plan = match (refused, &rule.plans) {
+        (Some(why), _) => Err(why),
+        (None, None) => Ok(0),
+        (None, Some(plans)) => match plan(plans, index, key, facts, recorder) {
+            Ok((plan, None)) => Ok(plan),
+            Ok((plan, Some(fixed))) => {
+                let cost = rule.cost.of(facts).unwrap_or(rule.cost.default);
+                let asked = Asked { key, plan, cost };
+                match fixed {
+                    Fixed::Unlimited => recorder.ask_unlimited(index, rule.shadow, by, asked),
+                    Fixed::Zero => recorder.refuse(index, rule.shadow, by, NoLimit::Zero(cost)),
+                }
+                return Applied::Yes;
+            }
+            Err(why) => Err(why),
+        },
     };
-    let asked = refused.map_or_else(plan, Err).and_then(|plan| {
+    let asked = plan.and_then(|plan| {
         let cost = rule.cost.of(facts).ok_or(NoLimit::Ambiguous)?;
         Ok(Asked { key, plan, cost })
     });
@@ -226,6 +243,25 @@ fn add<R: AsRef<Reads>>(
         Err(why) => recorder.refuse(index, rule.shadow, by, why),
     }
     Applied::Yes
+}
+
+/// Returns the plan of a request, and its limit if that needs no state.
+fn plan(
+    plans: &Plans,
+    rule: usize,
+    key: (usize, usize),
+    facts: &impl Facts,
+    recorder: &impl Recorder,
+) -> Result<(usize, Option<Fixed>), NoLimit> {
+    let plan = plans.of(facts);
+    // An override replaces every plan, so it also helps where there is none.
+    let asks_key = plan.is_none() || plans.keys_first;
+    let own = asks_key.then(|| recorder.override_of(rule, key)).flatten();
+    match (plan, own) {
+        (plan, Some(own)) => Ok((plan.unwrap_or(0), own)),
+        (Some(plan), None) => Ok((plan, plans.fixed.get(plan).copied().flatten())),
+        (None, None) => Err(NoLimit::NoPlan),
+    }
 }
 
 /// The list `deny` or `allow`.

@@ -31,6 +31,8 @@
 //! | share limits with other processes | [`Policy::decide_async`], `redis::RedisStore` (feature `redis`) |
 //! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
 //! | reload when the file changes | `LivePolicy::watch` (feature `watch`) |
+//! | ask about a key, ban or reset it | [`Policy::key`] |
+//! | list rules, and write statistics | [`Policy::rules`], [`Policy::stats`] |
 //! | save the state for the next process | [`Policy::snapshot`], [`PolicyBuilder::restore`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
@@ -52,6 +54,7 @@ pub mod file;
 pub mod guide;
 mod limit;
 mod live;
+pub mod operate;
 mod parse;
 mod policy;
 mod problem;

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tollgate::clock::{Clock, SystemClock};
-use tollgate::keyed::{KeyHasher, SeededHasher};
+use tollgate::clock::SystemClock;
+use tollgate::keyed::SeededHasher;
 
 use crate::choose::Chooser;
+use crate::file::Rule;
 use crate::file::secret::Secret;
-use crate::limit::{Hashed, KeyHash};
+use crate::limit::Hashed;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
 use crate::state::RuleState;
@@ -51,48 +52,30 @@ pub struct Policy<C = SystemClock> {
     pub(crate) restored: Vec<RuleState>,
 }
 
-impl<C: Clock> Policy<C> {
-    /// Forgets a key of a rule: its limits are as they were before its first request, its denials
-    /// do not count, and a ban ends. Returns whether anything was known of the key.
-    ///
-    /// Pass the values that an override of the key would have. Rules without a key, concurrency
-    /// limits and limits that the program registered remain as they are.
-    ///
-    /// ```
-    /// use tollgate_policy::Policy;
-    ///
-    /// let text = "[[rule]]\nname = 'login'\nkey = 'client-ip'\nlimit = '1/h'\n\
-    ///             ban = { after = 1, for = '1d' }";
-    /// let policy = Policy::from_toml(text)?;
-    /// let request = [("client-ip", "10.0.0.7")];
-    /// assert!(policy.decide(&request).is_allowed());
-    /// assert!(!policy.decide(&request).is_allowed());
-    ///
-    /// assert!(policy.forget("login", ["10.0.0.7"]));
-    /// assert!(policy.decide(&request).is_allowed());
-    /// # Ok::<(), tollgate_policy::Problems>(())
-    /// ```
-    pub fn forget<'k>(&self, rule: &str, key: impl IntoIterator<Item = &'k str>) -> bool {
-        let mut rules = self.rules.iter();
-        let Some(rule) = rules.find(|known| *known.name == *rule) else {
-            return false;
-        };
-        let key = rule.reads.key.of_values(key);
-        let key = KeyHash(self.hasher.0.hash_key(key.as_slice()));
-        rule.forget(&key)
-    }
-}
-
 impl<C> Policy<C> {
     /// Iterates over the rules with what became of their state, if it was
     /// [restored](crate::PolicyBuilder::restore).
     pub fn restored(&self) -> impl Iterator<Item = (&str, RuleState)> {
-        self.rules().zip(self.restored.iter().copied())
+        let names = self.rules.iter().map(|rule| &*rule.name);
+        names.zip(self.restored.iter().copied())
     }
 
-    /// Returns the names of the rules, in their order.
-    pub fn rules(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.rules.iter().map(|rule| &*rule.name)
+    /// Iterates over the rules as the file says them, in their order: names, limits, keys, stores
+    /// and the rest.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'api'\nkey = ['client-ip', 'path']\nlimit = '5/s'";
+    /// let policy = Policy::from_toml(text)?;
+    /// let rule = policy.rules().next().unwrap();
+    /// let key: Vec<&str> = rule.key.iter().map(|part| part.as_str()).collect();
+    /// assert_eq!((rule.name.as_str(), rule.limits[0].as_str()), ("api", "5/s"));
+    /// assert_eq!((key, rule.store.as_str()), (vec!["client-ip", "path"], "memory"));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> {
+        self.rules.iter().map(|rule| &rule.source)
     }
 
     /// Returns whether a rule is on a store that decides asynchronously. Such a policy needs

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tollgate::clock::SystemClock;
 use tollgate::{Denied, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
+use tollgate_policy::operate::KeyError;
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};
@@ -481,4 +482,52 @@ fn what_the_server_can_not_count_is_an_error_at_its_position() {
     for (rest, expected) in cases {
         assert_eq!(build(rest), expected);
     }
+}
+
+#[test]
+fn a_key_that_one_process_bans_or_resets_is_banned_or_reset_in_another() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'a'
+        key = 'user'
+        plan = { by = 'tier', free = '5/h', pro = '50/h', default = 'free' }
+        store = 'redis'
+        fallback = 'closed'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (here, _here) = policy(&private, TEXT);
+            let (there, _there) = policy(&private, TEXT);
+            let pro = [("user", "ann"), ("tier", "pro")];
+            assert!(there.decide_async(&pro).await.is_allowed());
+            let ann = here.key("a", ["ann"]).expect("a key");
+            let left = async || {
+                let all = ann.available_async().await.expect("a server");
+                all.iter()
+                    .map(|it| (it.plan, it.permits))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(left().await, [(Some("free"), 5), (Some("pro"), 49)]);
+            assert_eq!(ann.banned_for_async().await, Ok(None));
+
+            let hour = Duration::from_secs(3600);
+            ann.ban_for_async(hour).await.expect("a server");
+            for request in [&pro[..], &ANN] {
+                let denied = there.decide_async(&request).await.retry_after();
+                assert!(denied > Some(hour / 2), "{denied:?}");
+            }
+            assert!(ann.banned_for_async().await.expect("a server") > Some(hour / 2));
+            assert_eq!(left().await, [(Some("free"), 0), (Some("pro"), 0)]);
+
+            assert_eq!(ann.reset_async().await, Ok(true));
+            assert_eq!(left().await, [(Some("free"), 5), (Some("pro"), 50)]);
+            assert!(there.decide_async(&pro).await.is_allowed());
+        });
+        private.kill();
+        let ann = policy(&private, TEXT).0;
+        let ann = ann.key("a", ["ann"]).expect("a key");
+        let error = run(ann.ban_for_async(Duration::from_secs(1)));
+        assert!(matches!(error, Err(KeyError::Store { .. })), "{error:?}");
+    });
 }

@@ -9,8 +9,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::clock::SystemClock;
 use tollgate::{Denied, Quota};
 use tollgate_policy::file::PolicyFile;
+use tollgate_policy::operate::{Available, KeyError, RuleKey};
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{Asked, Decision, LivePolicy, Policy, Reason, RuleState, explain};
 use tollgate_redis::client::{Connection, connect_lazily};
@@ -197,6 +199,123 @@ fn an_override_has_a_key_of_its_own_that_the_store_tells() {
 }
 
 #[test]
+fn the_store_tells_the_keys_of_what_it_counts_under_an_override() {
+    let store = RedisStore::without_server(keys());
+    let own = "override = [{ key = 'ann', limit = 'sliding-log 7/d' }, \
+               { key = 'bob', limit = 'unlimited' }, { key = 'eve', limit = '0' }]";
+    let of_ann = ("api/0/override/sliding-log", "sliding-log 7/d");
+    for (fields, ann, bob, carol) in [
+        ("limit = 'unlimited'", vec![of_ann], vec![], vec![]),
+        (
+            "limit = ['9/d', 'concurrency 5 lease 60s']",
+            vec![of_ann, ("api/1/concurrency", "concurrency 5 lease 60s")],
+            vec![("api/1/concurrency", "concurrency 5 lease 60s")],
+            vec![
+                ("api/0/token-bucket", "9/d"),
+                ("api/1/concurrency", "concurrency 5 lease 60s"),
+            ],
+        ),
+        (
+            "plan = { by = 'tier', a = 'unlimited', b = '8/d', c = '9/d' }",
+            vec![of_ann],
+            vec![],
+            vec![
+                ("api/0/token-bucket/b", "8/d"),
+                ("api/0/token-bucket/c", "9/d"),
+            ],
+        ),
+    ] {
+        let text = rule(&format!("{fields}\n{own}"));
+        let builder = Policy::builder().store("redis", RedisStore::without_server(keys()));
+        assert_eq!(builder.check_toml(&text).to_string(), "", "{fields}");
+        let file = PolicyFile::from_toml(&text).expect("a policy");
+        for (name, expected) in [
+            ("ann", ann),
+            ("bob", bob.clone()),
+            ("eve", bob),
+            ("carol", carol),
+        ] {
+            let told = store.stored_keys(&file, "api", &[name]).expect("keys");
+            let told = told.iter().map(|it| {
+                let name = it.key.split_once("}:").expect("a tag").1;
+                (name, it.limit.as_str())
+            });
+            assert_eq!(told.collect::<Vec<_>>(), expected, "{name} {fields}");
+        }
+        let explained = |name| {
+            let request = [("user", name), ("tier", "b")];
+            let mut rules = explain(&file, &request).rules.into_iter();
+            let asks = rules.find_map(|rule| rule.asks).expect("it applies");
+            (
+                asks.is_override,
+                asks.limits.into_iter().next(),
+                asks.denies,
+            )
+        };
+        assert_eq!(explained("bob"), (true, Some("unlimited".into()), None));
+        let denies = Some("its limit for this request is 0".into());
+        assert_eq!(explained("eve"), (false, None, denies));
+    }
+}
+
+/// Returns what a key has of each limit: the text, the plan and the permits.
+async fn available(key: &RuleKey<'_, SystemClock>) -> Vec<(String, Option<String>, u64)> {
+    let all = key.available_async().await.expect("a server");
+    let one = |it: &Available<'_>| (it.limit.to_string(), it.plan.map(str::to_owned), it.permits);
+    all.iter().map(one).collect()
+}
+
+#[test]
+fn the_verbs_of_a_key_are_those_of_its_override() {
+    on_each_server(|mut private| {
+        private.start(false);
+        let own = "override = [{ key = 'ann', limit = 'sliding-log 4/d' }, \
+                   { key = 'bob', limit = 'unlimited' }]";
+        run(async {
+            for fields in [
+                "limit = 'sliding-log 9/d'",
+                "limit = 'unlimited'",
+                "plan = { by = 'tier', free = '5/d', pro = 'sliding-log 9/d' }",
+            ] {
+                let () = private.run("FLUSHALL");
+                let text = rule(&format!("{fields}\n{own}"));
+                let [here, there] = [(); 2].map(|()| policy(&private, &text));
+                let ann = here.key("api", ["ann"]).expect("a key");
+                let has = |permits| vec![("sliding-log 4/d".to_owned(), None, permits)];
+                assert!(there.decide_async(&user("ann")).await.is_allowed());
+                assert_eq!(available(&ann).await, has(3), "{fields}");
+                let hour = Duration::from_secs(3600);
+                ann.ban_for_async(hour).await.expect("a server");
+                assert!(!there.decide_async(&user("ann")).await.is_allowed());
+                assert!(ann.banned_for_async().await.expect("a server") > Some(hour / 2));
+                assert_eq!(ann.reset_async().await, Ok(true));
+                assert_eq!(available(&ann).await, has(4), "{fields}");
+
+                let before = private.scripts();
+                let bob = here.key("api", ["bob"]).expect("a key");
+                let unlimited = [("unlimited".to_owned(), None, u64::MAX)];
+                assert_eq!(available(&bob).await, unlimited, "{fields}");
+                assert_eq!(bob.available().expect("no server").len(), 1);
+                let unable = KeyError::Unable {
+                    rule: "api".into(),
+                    verb: "reset",
+                };
+                assert_eq!(bob.reset_async().await, Err(unable));
+                assert_eq!(private.scripts(), before, "{fields}");
+            }
+            let text = rule(&format!(
+                "plan = {{ by = 'tier', a = '5/d', b = '6/d' }}\n{own}"
+            ));
+            let policy = policy(&private, &text);
+            let carol = policy.key("api", ["carol"]).expect("a key");
+            let plan = |text: &str, plan: &str, n| (text.to_owned(), Some(plan.to_owned()), n);
+            let expected = [plan("5/d", "a", 5), plan("6/d", "b", 6)];
+            assert_eq!(available(&carol).await, expected);
+        });
+    });
+}
+
+#[test]
 fn an_override_that_comes_or_goes_starts_its_key_anew_and_others_go_on() {
     on_each_server(|mut private| {
         private.start(false);
@@ -356,8 +475,11 @@ fn an_override_that_the_server_can_not_count_is_an_error_once() {
     let at = "6:36: error: rule \"api\": override[1].limit is";
     for (limit, message) in [
         ("0/h", "but n is 0, but must be at least 1 permit"),
-        ("concurrency 5", "but must be a rate"),
-        ("concurrency 5 lease 60s", "but must be a rate"),
+        ("concurrency 5", "but must be a rate, `unlimited` or `0`"),
+        (
+            "concurrency 5 lease 60s",
+            "but must be a rate, `unlimited` or `0`",
+        ),
         (
             "sliding-log 50000/h",
             "but n is 50000, but must be at most 20000, because the server \

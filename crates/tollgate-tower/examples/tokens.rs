@@ -26,9 +26,8 @@ settle   = "response-header:x-tokens"
 default  = 1000             # if a request lacks the header
 max      = 9000
 
-[[rule]]
-name  = "requests"
-when  = "never"             # it applies where `also` names it
+[[limit]]
+name  = "requests"          # it applies where `also` names it
 key   = "header:x-user"
 limit = "60/min burst 4"
 "#;

@@ -41,8 +41,9 @@
 //! insert a [`PeerAddr`]. With `tonic`, a layer also has `grpc`, which refuses gRPC calls with
 //! `RESOURCE_EXHAUSTED`.
 //!
-//! [The guide](guide::http) explains all this, by examples. [Another](guide::from_tower_governor)
-//! is for those who come from `tower_governor`.
+//! [The guide](guide::http) explains all this, by examples. Others say what to watch in
+//! [production](guide::production) and what clients can do ([security](guide::security)), and are
+//! for those who come from [`tower_governor`](guide::from_tower_governor).
 
 mod admission;
 mod answered;

@@ -173,6 +173,12 @@ impl ChangeQuota for AnyAlgorithm {
             carry::scaled(self, word, now, next)
         })
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        of_same_kind!((self, next), this => this.carry_used(word, now, next), else {
+            carry::by_level(self, word, now, next)
+        })
+    }
 }
 
 macro_rules! from_each {

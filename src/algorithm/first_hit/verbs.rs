@@ -130,7 +130,11 @@ impl FirstHit {
         if self.period.period() != next.period.period() || seen.count == 0 {
             return None;
         }
-        let taken = counts.current(seen.count, self.limit.get(), next.limit.get());
+        let taken = match counts {
+            // More may have been used than the word could count.
+            CarriedCounts::Used if seen.count >= self.most(seen) => next.most,
+            _ => counts.current(seen.count, self.limit.get(), next.limit.get()),
+        };
         let taken = taken.min(next.most);
         // The parts of `next` may be larger. Round up, so that the period does not end earlier.
         let end = match next.shift.checked_sub(self.shift) {

@@ -314,6 +314,14 @@ mod tests {
     }
 
     #[test]
+    fn a_pace_is_exact_if_a_nanosecond_has_whole_units() {
+        let inexact =
+            |rate| Pace::<Steady>::from_quota(Quota::per_second(rate)).map(|it| it.inexact_unit());
+        assert_eq!(inexact(10), Ok(None));
+        assert!(matches!(inexact(13), Ok(Some(_))));
+    }
+
+    #[test]
     fn pace_is_sound_only_if_a_constructor_can_make_it() {
         let built = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
         assert!(built.fits());

@@ -87,6 +87,10 @@ impl<A> Keys<A> {
         self.overflow
     }
 
+    pub(crate) fn plans_mut(&mut self) -> &mut Plans<A> {
+        &mut self.plans
+    }
+
     pub(crate) fn set_overflow(&mut self, overflow: Overflow) {
         self.overflow = overflow;
     }

@@ -13,6 +13,7 @@ use std::sync::PoisonError;
 use std::vec::Vec;
 
 use crate::adjustable::Keep;
+use crate::adjustable::keep::Carry;
 use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
 use crate::keyed::find::VERSIONS;
@@ -46,7 +47,8 @@ impl<A: Settings> Settings for PlanChange<A> {
             Some(Keep::AsIs) => 0,
             Some(Keep::Scaled) => 1,
             Some(Keep::Fresh) => 2,
-            None => 3,
+            Some(Keep::Used) => 3,
+            None => 4,
         });
         self.algorithm.save(write);
     }
@@ -58,6 +60,7 @@ impl<A: Settings> Settings for PlanChange<A> {
             0 => Some(Keep::AsIs),
             1 => Some(Keep::Scaled),
             2 => Some(Keep::Fresh),
+            3 => Some(Keep::Used),
             _ => None,
         };
         let algorithm = A::restore(read)?;
@@ -75,7 +78,7 @@ pub(super) struct Changes<A> {
     plans: usize,
     // Functions that need `A: ChangeQuota + Settings`, as pointers for code without that bound.
     read: fn(&Set, u64) -> Option<PlanChange<A>>,
-    carry: fn(Keep, &A, u64, Tick, &A) -> u64,
+    carry: fn(Keep) -> Carry<A>,
     /// The current algorithms, as they were given. ([`Settings`] may leave out what decisions don't
     /// read.) A thread that changes one holds the lock.
     latest: SettersMutex<Vec<A>>,
@@ -102,7 +105,7 @@ impl<A> Changes<A> {
     /// Converts a word of the algorithm before a change to the algorithm after it.
     pub(super) fn carry(&self, change: &PlanChange<A>, old: &A, word: u64) -> u64 {
         match change.keep {
-            Some(keep) => (self.carry)(keep, old, word, change.at, &change.algorithm),
+            Some(keep) => (self.carry)(keep)(old, word, change.at, &change.algorithm),
             None => word,
         }
     }

@@ -20,15 +20,12 @@ use std::sync::OnceLock;
 use self::changes::Changes;
 use self::overrides::Overrides;
 use super::find::SlotState;
-use crate::clock::Tick;
+use crate::adjustable::keep::Carry;
 use crate::limiter_error::LimiterError;
 use crate::sync::{AtomicU64, Ordering};
 
 pub(super) use self::changes::PARTS;
 pub(super) use self::overrides::OVERRIDE;
-
-/// Converts the word of one plan into that of another.
-type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
 /// Identifies the algorithm that decides on a key: a plan in one of its versions, or an override.
 /// An override has the plan [`OVERRIDE`], and its number in place of the version.
@@ -70,8 +67,9 @@ pub(crate) struct Plans<A> {
     others: Box<[A]>,
     version: AtomicU64,
     changes: OnceLock<Changes<A>>,
-    /// `None` in a table of one plan without overrides, where no key changes its algorithm.
-    carry_over: Option<CarryOver<A>>,
+    /// Converts the word of a key that moves to another algorithm. `None` in a table of one plan
+    /// without overrides, where no key moves.
+    carry: Option<Carry<A>>,
     /// The names of the plans, in their order. Empty if they have no names.
     names: Box<[String]>,
     /// The overrides, if the table was created with any. Then no plan has the number [`OVERRIDE`].
@@ -85,7 +83,7 @@ impl<A> Plans<A> {
             others: Box::default(),
             version: AtomicU64::new(0),
             changes: OnceLock::new(),
-            carry_over: None,
+            carry: None,
             names: Box::default(),
             overrides: None,
         }

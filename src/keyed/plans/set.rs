@@ -33,9 +33,14 @@ impl<A: ChangeQuota> Plans<A> {
         }
         Ok(Self {
             others: others.into(),
-            carry_over: Some(A::carry_over),
+            carry: Some(A::carry_over),
             ..Self::one(first)
         })
+    }
+
+    /// Sets what a key keeps when it moves to another plan or an override.
+    pub(crate) fn set_moves(&mut self, keep: Keep) {
+        self.carry = Some(keep.carry());
     }
 
     pub(crate) fn named(
@@ -75,7 +80,7 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
         }
         Ok(Self {
             overrides: Some(Box::new(Overrides::new(overrides)?)),
-            carry_over: Some(A::carry_over),
+            carry: self.carry.or(Some(A::carry_over)),
             ..self
         })
     }

@@ -62,12 +62,12 @@ impl<A: Algorithm> Plans<A> {
         (from, to): (AlgorithmId, AlgorithmId),
         now: Tick,
     ) -> Option<u64> {
-        let Some(carry_over) = self.carry_over.filter(|_| from != to) else {
+        let Some(convert) = self.carry.filter(|_| from != to) else {
             return Some(held.word());
         };
         self.with(from, hash, |from| {
             self.with(to, hash, |to| {
-                carry(held, from, now, to, |word| carry_over(from, word, now, to))
+                carry(held, from, now, to, |word| convert(from, word, now, to))
             })
         })?
     }

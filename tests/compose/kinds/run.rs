@@ -199,7 +199,7 @@ impl Run<'_> {
             2 => limits.words[word].take_up_to_at(n, now).n(),
             3 => {
                 let quota = Quota::per(1 + n, Duration::from_nanos(50)).burst(4 + n);
-                let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize % 3];
+                let keep = [Keep::AsIs, Keep::Scaled, Keep::Used, Keep::Fresh][n as usize];
                 u64::from(limits.adjustable.at(now).set_quota(quota, keep).is_ok())
             }
             4 => limits.sharded.take_up_to_at(n, now).n(),

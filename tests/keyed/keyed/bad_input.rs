@@ -138,7 +138,7 @@ fn a_batch_with_too_few_or_too_many_outcomes_is_an_error_and_decides_nothing() {
 fn invalid_quotas_are_errors_and_change_nothing() {
     let limiter = several(1).expect("a table");
     let granted = limiter.try_acquire_n("key", 2).expect("it is fresh");
-    for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
+    for keep in KEEPS {
         for (quota, error) in [
             (Quota::per_second(0), QuotaError::ZeroPermits),
             (Quota::per(5, Duration::ZERO), QuotaError::ZeroPeriod),
@@ -193,7 +193,7 @@ fn any_count_at_any_tick_is_answered() {
                     }
                 }
                 let quota = Quota::per(1 + second as u64, algorithm.quota().period());
-                let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][second % 3];
+                let keep = KEEPS[second % 4];
                 limiter
                     .set_plan_quota_at(0, quota, keep, to)
                     .expect("a quota");

@@ -223,7 +223,7 @@ fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
 #[test]
 fn a_ban_survives_a_new_quota_and_another_plan() {
     for old in all() {
-        for keep in [Keep::AsIs, Keep::Scaled] {
+        for keep in [Keep::AsIs, Keep::Scaled, Keep::Used] {
             let limiter = with_plans(&[old, algorithm("gcra 10/s")]);
             let period = period(&old);
             let until = NOW + 5 * period / 2;

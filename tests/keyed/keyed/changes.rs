@@ -1,5 +1,5 @@
 //! After many changes of the quota a word is migrated once, and not by each denial or by each new
-//! key that looks at it.
+//! key that looks at it. A key that moves to another plan keeps what its table says.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -61,5 +61,35 @@ fn a_new_key_migrates_its_neighbors_once() {
         // A change itself has migrated a part of the table, which may contain some of them.
         assert!((125..=400).contains(&took[0]), "{took:?}, {overflow:?}");
         assert_eq!(took[1..], [0, 0, 0], "{overflow:?}");
+    }
+}
+
+/// A key that alternates between plans gets the burst of each, unless moves keep what it used.
+#[test]
+fn a_key_that_moves_keeps_what_it_used() {
+    for kind in [
+        "token-bucket",
+        "gcra",
+        "fixed-window",
+        "sliding-window",
+        "intervals",
+    ] {
+        let plans = [100, 1000].map(|n| algorithm(&format!("{kind} {n}/d")));
+        let granted = |keep| {
+            let limiter = with_plans(&plans).with_moves(keep);
+            let take = |plan| limiter.key("key").with_plan(plan).take_up_to(60).n();
+            (0..60).map(|turn| take(turn % 2)).sum::<u64>()
+        };
+        assert_eq!(granted(Keep::Used), 1000, "{kind}");
+        assert_eq!(granted(Keep::AsIs), 100, "{kind}");
+        // An override is a move, too.
+        let limiter = with_plans(&plans).with_moves(Keep::Used);
+        let limiter = limiter.with_overrides(2).expect("two plans");
+        let key = limiter.key("key");
+        assert_eq!(key.take_up_to(70).n(), 70);
+        assert!(key.set_quota(Quota::per_day(1000)).is_ok());
+        assert_eq!(key.available(), 930, "{kind}");
+        assert!(key.remove_override());
+        assert_eq!(key.available(), 30, "{kind}");
     }
 }

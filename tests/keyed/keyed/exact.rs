@@ -33,12 +33,15 @@ struct Run {
 
 impl Run {
     fn new(plans: &[AnyAlgorithm], keys: u64, seed: u64, changing: bool) -> Self {
+        let table = match plans {
+            [one] => table(*one),
+            several => with_plans(several),
+        };
+        let (mut model, moves) = (Model::new(plans), KEEPS[seed as usize % 4]);
+        model.moves = moves;
         Self {
-            table: match plans {
-                [one] => table(*one),
-                several => with_plans(several),
-            },
-            model: Model::new(plans),
+            table: table.with_moves(moves),
+            model,
             random: Random(seed),
             now: NOW,
             period: period(&plans[0]),
@@ -201,8 +204,8 @@ impl Run {
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
         // If keys leave, a full key must stay full, since any may have left.
         let keeps = match self.keys {
-            FEW => [Keep::AsIs, Keep::AsIs, Keep::Scaled, Keep::Fresh],
-            _ => [Keep::Scaled, Keep::Scaled, Keep::Fresh, Keep::Fresh],
+            FEW => KEEPS,
+            _ => [Keep::Scaled, Keep::Used, Keep::Fresh, Keep::Fresh],
         };
         let keep = keeps[self.random.below(4) as usize];
         let (algorithm, n) = (self.model.plans[plan], 1 + self.random.below(20));
@@ -380,7 +383,7 @@ where
         }
         assert_eq!(said!(own), said!(any), "{turn} {:?}", any);
         if turn % 40 == 39 {
-            let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize % 3];
+            let keep = KEEPS[n as usize % 4];
             let quota = Quota::per_second(5 + n);
             assert!(own.set_plan_quota_at(0, quota, keep, now).is_ok());
             assert!(any.set_plan_quota_at(0, quota, keep, now).is_ok());

@@ -365,7 +365,7 @@ fn a_key_is_protected_in_each_of_its_slots() {
 /// Versions repeat after 32 changes.
 #[test]
 fn a_change_of_the_quota_keeps_keys_protected() {
-    for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
+    for keep in KEEPS {
         for changes in [1, 2, 31, 32, 33, 100] {
             for comes_again in [false, true] {
                 let limiter = crowded(bucket("100/min"));

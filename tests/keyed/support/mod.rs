@@ -35,6 +35,8 @@ pub(crate) use tables::*;
 pub(crate) use threads::on_threads;
 pub(crate) use waits::deadline;
 
+pub(crate) const KEEPS: [Keep; 4] = [Keep::AsIs, Keep::Scaled, Keep::Used, Keep::Fresh];
+
 /// Returns every kind of algorithm, small and large.
 pub(crate) fn all() -> Vec<AnyAlgorithm> {
     kinds::KINDS.map(algorithm).into()

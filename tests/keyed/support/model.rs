@@ -80,6 +80,15 @@ fn by_ban(denied: Denied) -> Denied {
     }
 }
 
+fn carry(keep: Keep, old: &AnyAlgorithm, word: u64, now: Tick, new: &AnyAlgorithm) -> u64 {
+    match keep {
+        Keep::AsIs => old.carry_over(word, now, new),
+        Keep::Scaled => old.carry_scaled(word, now, new),
+        Keep::Used => old.carry_used(word, now, new),
+        Keep::Fresh => new.initial_word(now),
+    }
+}
+
 /// The state of keys that never need to make room for others.
 pub(crate) struct Model {
     pub(crate) plans: Vec<AnyAlgorithm>,
@@ -87,6 +96,8 @@ pub(crate) struct Model {
     /// The algorithms of single keys, each with its number.
     pub(crate) own: HashMap<u64, (AnyAlgorithm, u64)>,
     pub(crate) sets: u64,
+    /// What a key keeps when it moves to another algorithm.
+    pub(crate) moves: Keep,
     /// Each key's plan, its word, and whether it is banned.
     pub(crate) keys: HashMap<u64, (usize, u64, bool)>,
 }
@@ -98,6 +109,7 @@ impl Model {
             changes: 0,
             own: HashMap::new(),
             sets: 0,
+            moves: Keep::AsIs,
             keys: HashMap::new(),
         }
     }
@@ -139,7 +151,7 @@ impl Model {
         };
         let is = self.algorithm(key, of);
         if let (Some(was), Some(held)) = (was, self.keys.get_mut(&key)) {
-            *held = (of, was.carry_over(held.1, now, &is), held.2);
+            *held = (of, carry(self.moves, &was, held.1, now, &is), held.2);
         }
     }
 
@@ -159,7 +171,7 @@ impl Model {
         }
         let word = match was == plan {
             true => word,
-            false => self.algorithm(key, was).carry_over(word, now, &algorithm),
+            false => carry(self.moves, &self.algorithm(key, was), word, now, &algorithm),
         };
         let is_banned = is_banned && algorithm.available(word, now) == 0;
         let (next, said) = match request {
@@ -209,11 +221,7 @@ impl Model {
             self.changes += 1;
             self.plans[plan] = new;
             for (_, word, _) in self.keys.values_mut().filter(|(of, ..)| *of == plan) {
-                *word = match keep {
-                    Keep::AsIs => old.carry_over(*word, now, &new),
-                    Keep::Scaled => old.carry_scaled(*word, now, &new),
-                    Keep::Fresh => new.initial_word(now),
-                };
+                *word = carry(keep, &old, *word, now, &new);
             }
         }
         true

@@ -27,6 +27,7 @@ pub(crate) mod rounding;
 mod settled;
 mod stuck;
 pub(crate) mod text;
+mod used;
 pub(crate) mod words;
 
 use crate::support::driver::Run;

@@ -39,8 +39,13 @@ fn a_changed_quota_keeps_exactly_the_permits() {
         let (large, small) = (u128::from(new.burst_size()), u128::from(old.burst_size()));
         let part = (u128::from(left) * large / small) as u64;
         let as_is = left.min(new.burst_size());
+        let used = (
+            new.burst_size().saturating_sub(n),
+            n.saturating_sub(new.burst_size()),
+        );
         for (keep, left, debt) in [
             (Keep::AsIs, as_is, debt),
+            (Keep::Used, used.0, used.1),
             (Keep::Scaled, part, debt),
             (Keep::Fresh, new.burst_size(), 0),
         ] {

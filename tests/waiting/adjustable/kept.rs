@@ -39,6 +39,10 @@ fn a_change_leaves_the_state_that_its_keep_describes() {
                             let more = u64::from(old_text.contains("tolerance"));
                             (had * most(new) / most(old), owed, more)
                         }
+                        Keep::Used => {
+                            let (has, used) = (most(new), most(old) + owed - had);
+                            (has.saturating_sub(used), used.saturating_sub(has), 0)
+                        }
                         Keep::Fresh => (new.quota().initial_permits(), 0, 0),
                     };
                     let (has, owes) = (view.available(), view.charge(0).debt());
@@ -87,6 +91,7 @@ fn the_same_quota_changes_nothing_except_with_keep_fresh() {
         for (keep, version, has) in [
             (Keep::AsIs, 0, had),
             (Keep::Scaled, 0, had),
+            (Keep::Used, 0, had),
             (Keep::Fresh, 1, quota.initial_permits()),
         ] {
             view.set_quota(quota, keep).expect("it is one");

@@ -13,7 +13,7 @@ mod whole;
 
 use crate::support::*;
 
-const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
+const KEEPS: [Keep; 4] = [Keep::AsIs, Keep::Scaled, Keep::Used, Keep::Fresh];
 
 /// In debug builds threads take fewer permits.
 const MANY: u64 = debug_or_release(2_000, 20_000);

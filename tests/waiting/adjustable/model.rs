@@ -1,6 +1,6 @@
 //! Compares a bucket with its model while the quota changes at any time.
 
-use super::adjustable;
+use super::{KEEPS, adjustable};
 use crate::support::*;
 
 const OPERATIONS: u64 = debug_or_release(10_000, 80_000);
@@ -45,6 +45,7 @@ impl Model {
         self.parts = match keep {
             Keep::Fresh => full,
             Keep::Scaled if self.parts > 0 => self.parts * full / self.full(),
+            Keep::Used => full + ((self.parts - self.full()) * interval).div_euclid(self.interval),
             _ => (self.parts * interval).div_euclid(self.interval).min(full),
         };
         (self.interval, self.burst) = (interval, burst);
@@ -82,7 +83,7 @@ fn follow(kind: &str) -> [u64; 3] {
         match verb {
             0 | 1 => {
                 let next = QUOTAS[random.below(6) as usize];
-                let keep = [Keep::AsIs, Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize];
+                let keep = KEEPS[n as usize];
                 view.set_quota(quota(next), keep).expect("a quota");
                 model.change(next, keep);
                 assert_eq!(limiter.quota(), quota(next));

@@ -42,6 +42,7 @@ fn small_regular_changes_of_the_quota_starve_no_caller() {
         // From every minute to every second. With `Scaled`, a change may lose less than a permit.
         for (keep, tenths, often) in [
             (Keep::AsIs, 9, &[240, 220, 120, 40, 4][..]),
+            (Keep::Used, 9, &[240, 220, 120, 40, 4]),
             (Keep::Scaled, 8, &[240, 220]),
         ] {
             for every in often {

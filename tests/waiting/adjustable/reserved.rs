@@ -50,7 +50,7 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_waiters() {
         adjustable(algorithm(&text), tick(0))
     };
     let quota = |burst| Quota::per_second(10).burst(burst);
-    for keep in [Keep::AsIs, Keep::Scaled] {
+    for keep in [Keep::AsIs, Keep::Scaled, Keep::Used] {
         let (limiter, now) = (queue(1), tick(1 << 40));
         let view = limiter.at(now);
         view.set_quota(quota(1000), keep).expect("a quota");

@@ -83,6 +83,7 @@ fn each_quota_keeps_its_own_bound() {
                 (Keep::AsIs, 2),
                 (Keep::AsIs, 6),
                 (Keep::Scaled, 3),
+                (Keep::Used, 3),
                 (Keep::Fresh, 3),
             ] {
                 each_keeps_its_bound(&family, keep, threads);

@@ -59,6 +59,10 @@ impl ChangeQuota for Whole {
         }
         (next.limit() - self.available(word, now)) * next.limit()
     }
+
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.carry_over(word, now, next)
+    }
 }
 
 impl Settings for Whole {

@@ -10,6 +10,9 @@ pub(crate) fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
+/// A longer cell is a sentence, which may be wrapped.
+const SENTENCE: usize = 40;
+
 /// Returns a table with its caption. The first cell of each row is its header.
 pub(crate) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let mut html = String::new();
@@ -30,6 +33,7 @@ pub(crate) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> Str
             let text = escaped(text);
             let _ = match i {
                 0 => write!(html, "<th scope=\"row\">{text}</th>"),
+                _ if text.len() > SENTENCE => write!(html, "<td class=\"text\">{text}</td>"),
                 _ => write!(html, "<td>{text}</td>"),
             };
         }

@@ -60,7 +60,7 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
                 list(html, "verdict", &verdicts(&latencies, &parts, scene))?;
                 writeln!(
                     html,
-                    "<figure>\n{}<figcaption>Latency by percentile in nanoseconds, {} decisions, \
+                    "<figure tabindex=\"0\">\n{}<figcaption>Latency by percentile in nanoseconds, {} decisions, \
                      including the timing itself. Lower is better.{note}\
                      </figcaption>\n</figure>",
                     figure.svg()?,

@@ -42,145 +42,52 @@ pub(crate) struct Look {
 
 const fn look(
     subject: &'static str,
-    color: (u8, u8, u8),
-    dark: (u8, u8, u8),
+    color: u32,
+    dark: u32,
     mark: Mark,
     dashes: &'static str,
 ) -> Look {
     Look {
         subject,
-        color: RGBColor(color.0, color.1, color.2),
-        dark: RGBColor(dark.0, dark.1, dark.2),
+        color: rgb(color),
+        dark: rgb(dark),
         mark,
         dashes,
     }
 }
 
+/// A color as CSS writes it.
+const fn rgb(hex: u32) -> RGBColor {
+    let [_, red, green, blue] = hex.to_be_bytes();
+    RGBColor(red, green, blue)
+}
+
+/// The dashes of limiters that are not tollgate's.
+const OTHER: &str = "8 3 2 3";
+
 /// A different color for each: the style sheet selects lines by color.
 static LOOKS: [Look; 17] = [
-    look(
-        "floor",
-        (0x57, 0x60, 0x6A),
-        (0xA0, 0xA9, 0xB3),
-        Mark::Cross,
-        "6 4",
-    ),
-    look(
-        "private words",
-        (0x58, 0x60, 0x6A),
-        (0xA1, 0xA9, 0xB3),
-        Mark::Ring,
-        "2 4",
-    ),
-    look(
-        "the timing alone",
-        (0x59, 0x60, 0x6A),
-        (0xA2, 0xA9, 0xB3),
-        Mark::Down,
-        "1 3",
-    ),
-    look(
-        "token bucket",
-        (0x09, 0x69, 0xDA),
-        (0x58, 0xA6, 0xFF),
-        Mark::Circle,
-        "",
-    ),
-    look(
-        "sharded",
-        (0x1A, 0x7F, 0x37),
-        (0x56, 0xD3, 0x64),
-        Mark::Up,
-        "",
-    ),
-    look(
-        "lease of 64",
-        (0x82, 0x50, 0xDF),
-        (0xD2, 0xA8, 0xFF),
-        Mark::Square,
-        "",
-    ),
-    look(
-        "60 slots",
-        (0x0A, 0x7C, 0x86),
-        (0x4C, 0xC9, 0xD6),
-        Mark::Diamond,
-        "",
-    ),
-    look(
-        "log of 1000",
-        (0xBF, 0x39, 0x89),
-        (0xF7, 0x78, 0xBA),
-        Mark::Down,
-        "",
-    ),
-    look(
-        "keyed",
-        (0x9A, 0x67, 0x00),
-        (0xE3, 0xB3, 0x41),
-        Mark::Ring,
-        "",
-    ),
-    look(
-        "std mutex",
-        (0xBC, 0x4C, 0x00),
-        (0xF0, 0x88, 0x3E),
-        Mark::Square,
-        "8 3 2 3",
-    ),
-    look(
-        "parking_lot",
-        (0xA4, 0x0E, 0x26),
-        (0xFF, 0x7B, 0x72),
-        Mark::Diamond,
-        "8 3 2 3",
-    ),
-    look(
-        "governor",
-        (0xCF, 0x22, 0x2E),
-        (0xFF, 0x9A, 0x94),
-        Mark::Circle,
-        "8 3 2 3",
-    ),
-    look(
-        "ratelimit",
-        (0x0B, 0x7C, 0x88),
-        (0x4D, 0xC9, 0xD8),
-        Mark::Up,
-        "8 3 2 3",
-    ),
-    look(
-        "leaky-bucket",
-        (0xBF, 0x3A, 0x8B),
-        (0xF7, 0x79, 0xBC),
-        Mark::Down,
-        "8 3 2 3",
-    ),
-    look(
-        "counter window",
-        (0x4D, 0x6A, 0x00),
-        (0xB5, 0xCC, 0x5A),
-        Mark::Diamond,
-        "8 3 2 3",
-    ),
-    look(
-        "governor keyed",
-        (0xCF, 0x23, 0x2E),
-        (0xFF, 0x9B, 0x94),
-        Mark::Down,
-        "8 3 2 3",
-    ),
-    look(
-        "locked map",
-        (0xBC, 0x4D, 0x00),
-        (0xF0, 0x89, 0x3E),
-        Mark::Diamond,
-        "8 3 2 3",
-    ),
+    look("floor", 0x57606A, 0xA0A9B3, Mark::Cross, "6 4"),
+    look("private words", 0x58606A, 0xA1A9B3, Mark::Ring, "2 4"),
+    look("the timing alone", 0x59606A, 0xA2A9B3, Mark::Down, "1 3"),
+    look("token bucket", 0x0969DA, 0x58A6FF, Mark::Circle, ""),
+    look("sharded", 0x1A7F37, 0x56D364, Mark::Up, ""),
+    look("lease of 64", 0x8250DF, 0xD2A8FF, Mark::Square, ""),
+    look("60 slots", 0x0A7C86, 0x4CC9D6, Mark::Diamond, ""),
+    look("log of 1000", 0xBF3989, 0xF778BA, Mark::Down, ""),
+    look("keyed", 0x9A6700, 0xE3B341, Mark::Ring, ""),
+    look("std mutex", 0xBC4C00, 0xF0883E, Mark::Square, OTHER),
+    look("parking_lot", 0xA40E26, 0xFF7B72, Mark::Diamond, OTHER),
+    look("governor", 0xCF222E, 0xFF9A94, Mark::Circle, OTHER),
+    look("ratelimit", 0x0B7C88, 0x4DC9D8, Mark::Up, OTHER),
+    look("leaky-bucket", 0xBF3A8B, 0xF779BC, Mark::Down, OTHER),
+    look("counter window", 0x4D6A00, 0xB5CC5A, Mark::Diamond, OTHER),
+    look("governor keyed", 0xCF232E, 0xFF9B94, Mark::Down, OTHER),
+    look("locked map", 0xBC4D00, 0xF0893E, Mark::Diamond, OTHER),
 ];
 
 /// The look of contestants that are not listed.
-static PLAIN: Look = look("", (0x5A, 0x60, 0x6A), (0xA3, 0xA9, 0xB3), Mark::Ring, "");
+static PLAIN: Look = look("", 0x5A606A, 0xA3A9B3, Mark::Ring, "");
 
 impl Look {
     pub(crate) fn of(subject: &str) -> &'static Self {
@@ -220,15 +127,16 @@ color:#1F2328;background:#FFFFFF}
 h1{font-size:1.7rem}
 h2{margin-top:2.5rem;font-size:1.35rem}
 h3{margin-top:2rem;font-size:1.1rem}
-figure{margin:1rem 0}
+figure{margin:1rem 0;overflow-x:auto}
 figcaption,caption,dd{color:#3D444D}
 caption{text-align:left;padding:.3rem 0}
-svg{display:block;width:100%;height:auto}
+svg{display:block;width:100%;min-width:44rem;height:auto}
 text,td{font-variant-numeric:tabular-nums}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.9rem}
 th,td{padding:.2rem .7rem;text-align:right;white-space:nowrap}
 th[scope=row],thead th:first-child{text-align:left;font-weight:normal}
+.text{min-width:16rem;text-align:left;white-space:normal}
 thead th{border-bottom:1px solid #59636E;vertical-align:bottom}
 tbody tr:nth-child(even){background:#F3F5F7}
 .verdict{padding-left:1.2rem}

@@ -46,7 +46,7 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
             list(html, "verdict", &verdicts(&rows, &parts, findings))?;
             writeln!(
                 html,
-                "<figure>\n{}<figcaption>Million decisions a second of all threads together, \
+                "<figure tabindex=\"0\">\n{}<figcaption>Million decisions a second of all threads together, \
                  {}. Higher is better.{note}</figcaption>\n</figure>",
                 figure.svg()?,
                 kind.name(),

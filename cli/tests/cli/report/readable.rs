@@ -33,6 +33,31 @@ fn the_page_is_self_contained() {
     assert!(!named.contains("http"), "the page names a URL");
 }
 
+/// Nothing is wider than a phone, apart from what scrolls by itself.
+#[test]
+fn it_fits_a_phone() {
+    let document = parsed(&PAGE.1);
+    let root = document.root_element();
+    let is_viewport = |meta: &Node<'_, '_>| meta.attribute("name") == Some("viewport");
+    assert_eq!(all(root, "meta").filter(is_viewport).count(), 1);
+    for name in ["table", "svg"] {
+        for node in all(root, name) {
+            let outside = node.parent_element().expect("a parent");
+            let is_scrolled =
+                outside.has_tag_name("figure") || outside.attribute("class") == Some("wide");
+            assert!(is_scrolled, "{name} in {outside:?}");
+        }
+    }
+    let sheet = texts(root, "style").concat();
+    for scrolled in ["figure{", ".wide{"] {
+        let rule = after(&sheet, scrolled).split('}').next();
+        assert!(
+            rule.is_some_and(|rule| rule.contains("overflow-x:auto")),
+            "{sheet}"
+        );
+    }
+}
+
 #[test]
 fn its_colors_are_readable_on_light_and_dark() {
     let document = parsed(&PAGE.1);

@@ -2,6 +2,7 @@
 
 mod costs;
 mod covered;
+mod exceptions;
 mod names;
 mod report;
 mod tighter;
@@ -17,7 +18,7 @@ use crate::parse::{read_json, read_toml};
 use crate::policy::hasher;
 use crate::problem::Problems;
 pub use warnings::warnings;
-use warnings::warnings_with;
+pub(crate) use warnings::warnings_with;
 
 /// The most keys that a table has room for while a policy is checked, besides those with overrides.
 const CAPACITY: u64 = 64;

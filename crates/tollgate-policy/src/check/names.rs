@@ -4,6 +4,7 @@ use tollgate::AnyAlgorithm;
 
 use crate::facts::{FactKind, FactName};
 use crate::file::{Applies, Entry, PolicyFile, Rule};
+use crate::limit::Fixed;
 use crate::problem::{Position, Problem, Problems, quoted};
 use crate::when::{Condition, Pattern, Test, When};
 
@@ -46,7 +47,7 @@ impl<R: Fn(&str) -> bool> Names<'_, R> {
     }
 
     fn rule(&mut self, rule: &Rule) {
-        let place = format!("rule {}", quoted(&rule.name));
+        let place = rule.title();
         if let Applies::When(when) = &rule.when.value {
             self.conditions(&place, when, rule.when.position);
             for condition in &when.all {
@@ -149,7 +150,7 @@ fn is_field(condition: &Condition) -> bool {
     let is_number = || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match condition.fact.as_str() {
         "capacity" | "cost" => is_number(),
-        "limit" => text.parse::<AnyAlgorithm>().is_ok(),
+        "limit" => Fixed::of(text).is_some() || text.parse::<AnyAlgorithm>().is_ok(),
         "key" => !matches!(FactName::new(text).kind(), FactKind::Other(_)),
         "missing" => ["deny", "skip", "shared"].contains(&text),
         "repeated" => ["deny", "first", "last"].contains(&text),

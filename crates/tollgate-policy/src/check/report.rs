@@ -1,7 +1,7 @@
 //! What the checks of rules share.
 
 use crate::file::Rule;
-use crate::problem::{Position, Problem, Problems, quoted};
+use crate::problem::{Position, Problem, Problems};
 
 /// Adds a warning about a field of a rule, or about the rule as a whole if the field is empty.
 pub(super) fn warn(
@@ -13,8 +13,8 @@ pub(super) fn warn(
     problems: &mut Problems,
 ) {
     let field = match field {
-        "" => format!("rule {}", quoted(&rule.name)),
-        field => format!("rule {}: {field}", quoted(&rule.name)),
+        "" => rule.title(),
+        field => format!("{}: {field}", rule.title()),
     };
     problems.push(Problem::warning(field, value, message).at(position));
 }

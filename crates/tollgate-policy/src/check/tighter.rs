@@ -58,9 +58,9 @@ fn report(
     problems: &mut Problems,
 ) {
     let message = format!(
-        "never denies a request: {} of rule {} always denies it first",
+        "never denies a request: {} of {} always denies it first",
         quoted(tight),
-        quoted(&owner.name)
+        owner.title()
     );
     let value = quoted(text);
     warn(rule, "limit", &value, message, text.position, problems);

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use crate::choose::Chooser;
 use crate::compile::check_possible;
 use crate::file::{Applies, BanOf, PolicyFile, Rule};
+use crate::limit::limits_with_state;
 use crate::problem::{Problem, Problems, quoted, short_number};
 
 use super::report::{is_in_memory, warn};
-use super::{costs, covered, names, tighter};
+use super::{costs, covered, exceptions, names, tighter};
 
 /// The most conditions that no index finds.
 const MAX_UNINDEXED: usize = 64;
@@ -18,9 +19,10 @@ const KEY_BYTES: u128 = 24;
 const OVERRIDE_BYTES: u128 = 1400;
 
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
-/// another one always does first, costs that no limit grants, names that are probably misspelled,
-/// tables that take more memory than the policy allows, a secret that no store uses, and conditions
-/// under which more limits apply to one request than decide together at once.
+/// another one always does first, limits that no rule names, costs that no limit grants, names that
+/// are probably misspelled, exceptions that a `*` in a path leaves without effect, tables that take
+/// more memory than the policy allows, a secret that no store uses, and conditions under which more
+/// limits apply to one request than decide together at once.
 ///
 /// Warnings are certain for requests with one value a fact, but some problems get no warning.
 ///
@@ -43,11 +45,13 @@ pub fn warnings(file: &PolicyFile) -> Problems {
 /// Returns the warnings of a policy whose program registers some names.
 pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> bool) -> Problems {
     let mut problems = Problems::new();
-    if file.rules.is_empty() && file.deny.is_empty() {
+    let has_rules = file.rules.iter().any(|rule| !rule.is_limit);
+    if !has_rules && file.deny.is_empty() && !file.no_rules {
         let message = "the policy has no rules, so it limits nothing";
         problems.push(Problem::warning("", "", message));
     }
     covered::check(file, &mut problems);
+    exceptions::check(file, &mut problems);
     names::check(file, is_registered, &mut problems);
     unused(file, &mut problems);
     memory(file, &mut problems);
@@ -71,15 +75,18 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
     problems
 }
 
-/// Warns of rules that apply only where others name them, and that none names.
+/// Warns of limits, and of rules that apply only where others name them, that no rule names.
 fn unused(file: &PolicyFile, problems: &mut Problems) {
     let also = file.rules.iter().flat_map(|rule| &rule.also);
     let named: HashSet<&str> = also.map(|name| name.as_str()).collect();
     for rule in &file.rules {
+        let (field, value, position) = match rule.is_limit {
+            true => ("name", quoted(&rule.name), rule.name.position),
+            false => ("when", "\"never\"".into(), rule.when.position),
+        };
         if rule.when.value == Applies::Never && !named.contains(rule.name.as_str()) {
             let message = "no rule names it in `also`, so it never applies";
-            let position = rule.when.position;
-            warn(rule, "when", "\"never\"", message, position, problems);
+            warn(rule, field, &value, message, position, problems);
         }
     }
 }
@@ -95,8 +102,8 @@ fn memory(file: &PolicyFile, problems: &mut Problems) {
         let mut message = format!("the tables of the rules take about {} MiB", mib(bytes));
         let largest = file.rules.iter().max_by_key(|rule| table_bytes(rule));
         if let (Some(rule), true) = (largest, file.rules.len() > 1) {
-            let (name, bytes) = (quoted(&rule.name), mib(table_bytes(rule)));
-            message += &format!("; those of rule {name} take the most, about {bytes} MiB");
+            let (name, bytes) = (rule.title(), mib(table_bytes(rule)));
+            message += &format!("; those of {name} take the most, about {bytes} MiB");
         }
         let value = short_number(memory.value);
         problems.push(Problem::warning("memory", value, message).at(memory.position));
@@ -119,10 +126,7 @@ fn table_bytes(rule: &Rule) -> u128 {
     if rule.key.is_empty() || !is_in_memory(rule) {
         return 0;
     }
-    let tables = match rule.plan {
-        Some(_) => 1,
-        None => rule.limits.len() as u128,
-    };
+    let tables = limits_with_state(rule) as u128;
     // A ban counts denials in a table, and keeps the banned keys in another.
     let of_ban = match rule.ban.as_ref().map(|ban| ban.of) {
         None => 0,

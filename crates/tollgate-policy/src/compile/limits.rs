@@ -11,8 +11,8 @@ use super::refuse::{of_refusal, refuse, too_large};
 use crate::file::secret::Secret;
 use crate::file::{At, Fallback, Override, Rule};
 use crate::limit::{
-    Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteRefusal, RemoteStore,
-    RuleLimit, Spec, config_message, is_concurrency,
+    Fixed, Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteLimit, RemoteRefusal,
+    RemoteStore, RuleLimit, Spec, config_message, is_concurrency,
 };
 use crate::parse::{MAX_PLANS, MEMORY, known_names};
 use crate::problem::{Problem, Problems};
@@ -34,6 +34,13 @@ pub(crate) struct Made<C> {
     pub(crate) limit: Arc<RuleLimit<C>>,
     pub(crate) specs: Vec<Spec>,
     pub(crate) texts: Vec<Box<str>>,
+}
+
+impl<C> Made<C> {
+    /// Returns whether a text of it needs no state.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.specs.iter().any(|spec| matches!(spec, Spec::Fixed(_)))
+    }
 }
 
 /// A limit of a rule as the file says it: a text, or one for each plan.
@@ -72,6 +79,13 @@ impl<C: PolicyClock> Maker<'_, C> {
                 texts.collect()
             }
         };
+        if let (None, [_, _, ..]) = (&rule.plan, &*rule.limits) {
+            let fixed = rule.limits.iter().filter(|text| Fixed::of(text).is_some());
+            for text in fixed {
+                let message = "must be the only limit of the rule";
+                problems.push(refuse(rule, "limit", text, message));
+            }
+        }
         let count = rule.plan.as_ref().map_or(0, |plan| plan.limits.len());
         let count = count.saturating_add(usize::from(!rule.overrides.is_empty()));
         // That is reported where the file is read.
@@ -155,10 +169,39 @@ impl<C: PolicyClock> Maker<'_, C> {
         specs: &[Spec],
         overrides: &Overrides,
     ) -> Result<RuleLimit<C>, Problems> {
+        let has_state = |spec: &&Spec| !matches!(spec, Spec::Fixed(_));
+        let own = overrides.iter().map(|(_, own)| own);
+        let Some(spec) = specs.iter().chain(own).find(has_state) else {
+            let is_known = rule.store.as_str() == MEMORY
+                || self.registry.stores.contains_key(&rule.store.value);
+            return match is_known {
+                true => Ok(RuleLimit::OneSlots(Vec::new())),
+                false => Err(self.unknown_store(rule)),
+            };
+        };
+        // A plan without a state is never asked. The limit of another one stands in its place.
+        let is_fixed = |text: &str| Fixed::of(text).is_some();
+        let mut texts = limit.texts.iter().copied();
+        let text = texts.find(|text| !is_fixed(text));
+        let with_state = specs.iter().zip(&limit.texts).map(|(known, own)| {
+            let stand_in = (spec, text.unwrap_or(own));
+            if is_fixed(own) {
+                stand_in
+            } else {
+                (known, *own)
+            }
+        });
+        let (specs, texts): (Vec<_>, Vec<_>) =
+            with_state.map(|(spec, text)| (spec.clone(), text)).unzip();
+        let limit = &Texts {
+            texts,
+            field: limit.field.clone(),
+            ..*limit
+        };
         if rule.store.as_str() != MEMORY {
             return self.of_store(rule, limit, overrides);
         }
-        let made = self.of_specs(rule, limit, specs)?;
+        let made = self.of_specs(rule, limit, &specs)?;
         if let RuleLimit::Table(table) = &made {
             for (hash, own) in overrides {
                 if let Spec::Rate(algorithm) = own {
@@ -189,6 +232,8 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Spec::Rate(algorithm) => rates.push(*algorithm),
                 Spec::Concurrency(limit) => counts.push(*limit),
                 Spec::Own { name } => own.push((name, *text)),
+                // Another one stands in its place.
+                Spec::Fixed(_) => {}
             }
         }
         let wrong = |text, message: &str| refuse(rule, &limit.field, text, message);
@@ -307,35 +352,51 @@ impl<C: PolicyClock> Maker<'_, C> {
         store: &Arc<dyn RemoteStore>,
         overrides: &Overrides,
     ) -> Result<Remote, Problems> {
-        let texts = limit.texts.iter().map(|text| text.as_str()).collect();
-        let made = store.limit(&self.spec(rule, limit, texts, &()));
-        let mut remote = Remote {
-            store: Arc::clone(store),
-            limit: made.map_err(|refusals| refused(rule, limit, refusals))?,
-            overrides: Vec::new(),
+        let make = |limit: &Texts<'_>| {
+            let texts = limit.texts.iter().map(|text| text.as_str()).collect();
+            let made = store.limit(&self.spec(rule, limit, texts, &()));
+            made.map_err(|refusals| refused(rule, limit, refusals))
         };
-        let mut plans = 0..limit.texts.len();
-        if overrides.is_empty() || plans.any(|plan| remote.concurrency(plan).is_some()) {
-            return Ok(remote);
-        }
-        let (key, mut problems) = (KeySpec::of(rule), Problems::new());
-        for (index, own) in rule.overrides.iter().enumerate() {
-            let hash = self.hash(&key, own);
-            let texts = Texts {
-                field: override_field(index),
-                index: limit.index,
-                texts: vec![&own.limit],
-                is_override: true,
-            };
-            if overrides.iter().any(|(known, _)| *known == hash) {
-                match self.remote(rule, &texts, store, &Vec::new()) {
-                    Ok(made) => remote.overrides.push((hash, made.limit)),
+        let has_state = |text: &At<String>| Fixed::of(text).is_none();
+        // If no text needs a state, only keys with an override ask the store.
+        let needs_state = limit.texts.iter().any(|text| has_state(text));
+        let made = needs_state.then(|| make(limit)).transpose()?;
+        let is_rate = |made: &Arc<RemoteLimit>| {
+            let mut plans = 0..limit.texts.len();
+            plans.all(|plan| store.concurrency(&**made, plan).is_none())
+        };
+        let (mut own_limits, mut problems) = (Vec::new(), Problems::new());
+        if made.as_ref().is_none_or(is_rate) {
+            let key = KeySpec::of(rule);
+            let own = rule.overrides.iter().enumerate();
+            for (index, own) in own.filter(|(_, own)| has_state(&own.limit)) {
+                let hash = self.hash(&key, own);
+                // The others are reported already.
+                if !overrides.iter().any(|(known, _)| *known == hash) {
+                    continue;
+                }
+                let texts = Texts {
+                    field: override_field(index),
+                    index: limit.index,
+                    texts: vec![&own.limit],
+                    is_override: true,
+                };
+                match make(&texts) {
+                    Ok(made) => own_limits.push((hash, made)),
                     Err(found) => problems.append(found),
                 }
             }
         }
-        remote.overrides.sort_unstable_by_key(|(hash, _)| *hash);
-        problems.or(remote)
+        own_limits.sort_unstable_by_key(|(hash, _)| *hash);
+        let stand_in = own_limits.first().map(|(_, own)| Arc::clone(own));
+        match made.or(stand_in) {
+            Some(limit) => problems.or(Remote {
+                store: Arc::clone(store),
+                limit,
+                overrides: own_limits,
+            }),
+            None => Err(problems),
+        }
     }
 
     fn unknown_store(&self, rule: &Rule) -> Problems {
@@ -403,7 +464,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                                    that decides asynchronously";
                     Err(message.into())
                 }
-                _ if is_concurrency(&own.limit) => Err("must be a rate".into()),
+                _ if is_concurrency(&own.limit) => Err("must be a rate, `unlimited` or `0`".into()),
                 // The store reads the text, so this is not an error.
                 Err(_) if is_elsewhere && !own.limit.is_empty() => Ok(Spec::Own {
                     name: store.clone(),

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::failure::{self, Named};
-use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, Reads, strikes_text};
+use crate::rule::{AFTER_BAN, Attempts, Ban, CompiledRule, MissingKeys, Reads, strikes_text};
 use crate::state::{BANS, Change, Reuse, RuleState, STRIKES, Saved};
 use limits::{Made, Maker};
 use together::check_always;
@@ -74,13 +74,14 @@ pub(crate) fn compile<C: PolicyClock>(
     let (mut changes, mut states) = (Vec::new(), Vec::new());
     let mut rules = Vec::new();
     let reads = Reads::of_all(file);
-    for (index, (rule, reads)) in file.rules.iter().zip(reads).enumerate() {
+    for ((index, rule), reads) in file.numbered().zip(reads) {
         let saved = saved.filter(|saved| saved.has(rule));
         let mut reuse = Reuse::of(old.get(rule.name.as_str()).copied(), has_new_secret, saved);
         rules.push(compile_rule(rule, reads, &maker, &mut reuse, problems));
         if rule.name.is_empty() {
             // Where the file is read, errors of such a rule have its number too.
-            problems.rename("rule \"\":", &format!("rule {}:", index + 1));
+            let kind = rule.kind();
+            problems.rename(&format!("{kind} \"\":"), &format!("{kind} {}:", index + 1));
         }
         states.push(reuse.state());
         changes.append(&mut reuse.changes);
@@ -140,18 +141,21 @@ fn compile_rule<C: PolicyClock>(
     let mut overrides = maker.overrides(rule, key, problems);
     overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &overrides, reuse, problems);
-    let has_overrides = |made: &Made<C>| match &*made.limit {
-        RuleLimit::Table(_) => true,
-        RuleLimit::Remote(remote) => !remote.overrides.is_empty(),
-        _ => false,
+    let is_rate = |made: &Made<C>| match &*made.limit {
+        RuleLimit::Remote(remote) => {
+            let mut plans = 0..made.specs.len();
+            plans.all(|plan| remote.concurrency(plan).is_none())
+        }
+        limit => limit.table().is_some(),
     };
-    if !overrides.is_empty() && !made.is_empty() && !made.iter().any(has_overrides) {
-        let field = format!("rule {}: override", quoted(&rule.name));
+    let is_replaced = |made: &Made<C>| is_rate(made) || made.is_fixed();
+    if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_replaced) {
+        let field = format!("{}: override", rule.title());
         let position = rule.overrides.first().and_then(|own| own.key.position);
         let message = "needs a limit that is a rate, which it replaces";
         problems.push(Problem::error(field, "", message).at(position));
     }
-    let field = format!("rule {}: fallback", quoted(&rule.name));
+    let field = format!("{}: fallback", rule.title());
     let has_store = rule.store.as_str() != MEMORY;
     // If the policy was read from text, this may be reported already.
     if has_store && rule.fallback.is_none() && !problems.has_error(&field) {
@@ -175,6 +179,7 @@ fn compile_rule<C: PolicyClock>(
         count: rule.count,
         failures: Named::of(rule),
         overrides,
+        missing_keys: MissingKeys::default(),
         source: rule.clone(),
     }
 }
@@ -189,7 +194,7 @@ fn ban<C: PolicyClock>(
 ) -> Option<Ban<C>> {
     let ban = rule.ban.as_ref()?;
     let refuse = |part: &str, message: &str, problems: &mut Problems| {
-        let field = format!("rule {}: ban", quoted(&rule.name));
+        let field = format!("{}: ban", rule.title());
         // The error may be reported already, where the file is read.
         if !problems.has_error(&field) {
             let problem = Problem::error(field + part, "", message);
@@ -213,14 +218,20 @@ fn ban<C: PolicyClock>(
         return None;
     }
     if !of_failures && !made.iter().any(|made| made.limit.can_ban()) {
-        refuse("", "needs a limit other than `concurrency`", problems);
+        refuse(
+            "",
+            "needs a limit other than `concurrency`, `unlimited` and `0`",
+            problems,
+        );
         return None;
     }
-    let specs = made.iter().filter_map(|made| made.specs.first());
-    let mut rates = specs.filter_map(|spec| match spec {
-        Spec::Rate(algorithm) => Some(algorithm.quota().period()),
-        _ => None,
-    });
+    let mut rates = made
+        .iter()
+        .flat_map(|made| &made.specs)
+        .filter_map(|spec| match spec {
+            Spec::Rate(algorithm) => Some(algorithm.quota().period()),
+            _ => None,
+        });
     let within = match (of_failures, &ban.within) {
         (true, _) => Some(failure::within(ban)),
         (false, Some(within)) => Some(within.value),

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use tollgate::compose::MAX_MEMBERS;
 
 use crate::file::{Applies, Apply, BanOf, MissingFact, PolicyFile, Rule};
+use crate::limit::limits_with_state;
 use crate::problem::{Problem, Problems, quoted};
 use crate::when::When;
 
@@ -48,7 +49,7 @@ pub(crate) fn check_always(
                  can (a ban counts too); they are those of {}",
                 together.names(&set)
             );
-            let field = format!("rule {}", quoted(&rule.name));
+            let field = rule.title();
             problems.push(Problem::error(field, "", message).at(rule.name.position));
             return;
         }
@@ -99,7 +100,7 @@ pub(crate) fn check_possible(file: &PolicyFile, problems: &mut Problems) {
                  counts too) are decided more slowly; they are those of {}",
                 together.names(&set)
             );
-            let field = format!("rule {}", quoted(&rule.name));
+            let field = rule.title();
             problems.push(Problem::warning(field, "", message).at(rule.when.position));
             return;
         }
@@ -121,10 +122,9 @@ impl<'f> Together<'f> {
         let count = |rule: &Rule| {
             let is_elsewhere =
                 rule.store.as_str() != crate::parse::MEMORY && is_elsewhere(&rule.store);
-            let limits = match (&rule.plan, is_elsewhere) {
-                (_, true) => 0,
-                (Some(_), false) => 1,
-                (None, false) => rule.limits.len(),
+            let limits = match is_elsewhere {
+                true => 0,
+                false => limits_with_state(rule),
             };
             let ban = rule.ban.as_ref().filter(|_| !rule.shadow);
             // Failures have a limit besides.

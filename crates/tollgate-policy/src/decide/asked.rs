@@ -78,7 +78,7 @@ impl<'d> Asked<'d> {
     }
 
     /// A rule in the shadow that would deny the request because a fact of its key is missing or
-    /// ambiguous, or because it has no plan.
+    /// ambiguous, because it has no plan, or because its limit is 0.
     pub(crate) fn without_key(rule: &'d str) -> Self {
         Self {
             rule,

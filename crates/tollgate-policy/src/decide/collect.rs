@@ -8,7 +8,7 @@ use tollgate::keyed::KeyHasher;
 use super::asks::{Ask, Asks};
 use crate::choose::{Asked, NoLimit, Recorder, Why};
 use crate::facts::Facts;
-use crate::limit::{PolicyClock, RuleLimit, own_of};
+use crate::limit::{Fixed, PolicyClock, RuleLimit, Spec};
 use crate::policy::Policy;
 use crate::rule::{Bytes, What};
 
@@ -101,9 +101,12 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
         self.rules.contains(&rule)
     }
 
-    fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
-        let rule = self.policy.rules.get(rule);
-        rule.is_some_and(|rule| own_of(&rule.overrides, self.hash(key)).is_some())
+    fn override_of(&self, rule: usize, key: (usize, usize)) -> Option<Option<Fixed>> {
+        let rule = self.policy.rules.get(rule)?;
+        Some(match rule.override_of(self.hash(key))? {
+            Spec::Fixed(fixed) => Some(*fixed),
+            _ => None,
+        })
     }
 
     fn list(&mut self, why: Why) {
@@ -116,6 +119,9 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
     fn refuse(&mut self, rule: usize, shadow: bool, _: Option<usize>, why: NoLimit) {
         // Once, however many rules name it.
         self.rules.push(rule);
+        if let (NoLimit::Missing, Some(rule)) = (why, self.policy.rules.get(rule)) {
+            rule.lacks_key();
+        }
         match shadow {
             true if self.would_deny.contains(&rule) => {}
             true => self.would_deny.push(rule),
@@ -165,6 +171,21 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
             let is_remote = matches!(**state, RuleLimit::Remote(_));
             ask(What::Limit(limit), plan, cost, is_remote);
         }
+    }
+
+    #[cold]
+    fn ask_unlimited(&mut self, index: usize, trial: bool, by: Option<usize>, asked: Asked) {
+        self.ask(index, trial, by, asked);
+        let hash = self.hash(asked.key);
+        let rule = self.policy.rules.get(index);
+        let is_asked = |ask: &Ask| match ask.what {
+            What::Limit(limit) if (ask.rule, ask.hash) == (index, hash) => {
+                !rule.is_some_and(|rule| rule.is_unlimited(limit, ask.plan, hash))
+            }
+            _ => true,
+        };
+        self.list.retain(|ask| is_asked(ask));
+        self.remote.retain(is_asked);
     }
 
     fn is_over(&self) -> bool {

@@ -147,6 +147,10 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                     NoLimit::Missing => Reason::MissingKey { rule },
                     NoLimit::Ambiguous | NoLimit::Unread => Reason::Ambiguous { rule },
                     NoLimit::NoPlan => Reason::NoPlan { rule },
+                    NoLimit::Zero(cost) => Reason::Limit {
+                        rule,
+                        denied: Denied::never(*cost, 0),
+                    },
                     NoLimit::Remote => Reason::Asynchronous { rule },
                 }
             }

@@ -25,6 +25,7 @@ pub(crate) use acquire::decide;
 pub(crate) use acquire_async::decide_async;
 pub use asked::Asked;
 pub use decision::{Decision, Reason};
+pub(crate) use visits::With;
 
 impl<C: PolicyClock> Policy<C> {
     /// Decides about a request, and takes the permits of all limits that apply, or none.

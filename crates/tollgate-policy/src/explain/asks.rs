@@ -6,7 +6,7 @@ use super::{Asks, Cost, KeyPart, Plan, key};
 use crate::choose::{Asked, NoLimit};
 use crate::facts::Facts;
 use crate::file::{BanOf, Override, Plans, Rule};
-use crate::limit::is_concurrency;
+use crate::limit::{Fixed, is_concurrency};
 use crate::parse::MEMORY;
 use crate::rule::{RuleFact, failure};
 use crate::when::{Shown, ShownValues};
@@ -74,6 +74,7 @@ fn denies(rule: &Rule, why: NoLimit, key: &[KeyPart], facts: &(impl Facts + ?Siz
     let missing = key.iter().find(|part| part.value.is_none());
     match (why, ambiguous, missing, &rule.plan) {
         (NoLimit::Unread, ..) => UNREAD.into(),
+        (NoLimit::Zero(_), ..) => "its limit for this request is 0".into(),
         (NoLimit::Ambiguous, Some(part), ..) => format!("{part}, so it is ambiguous"),
         (NoLimit::Missing, _, Some(part), _) => {
             format!("{} is missing, and missing = \"deny\"", part.name)
@@ -115,7 +116,7 @@ fn limits(
 /// Returns the limits of a key that has an override: it takes the place of each rate.
 fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
     let is_other = |text: &str| match rule.store.as_str() {
-        MEMORY => text.parse::<AnyAlgorithm>().is_err(),
+        MEMORY => text.parse::<AnyAlgorithm>().is_err() && Fixed::of(text).is_none(),
         _ => is_concurrency(text),
     };
     let others = rule.limits.iter().filter(|limit| is_other(limit));

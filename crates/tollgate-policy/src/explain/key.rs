@@ -52,10 +52,7 @@ fn shown(fact: &FactName, value: &FactValue<'_>, networks: &Networks) -> String 
 }
 
 fn network(address: IpAddr, networks: &Networks) -> String {
-    let bits = match address {
-        IpAddr::V4(_) => networks.v4.value,
-        IpAddr::V6(_) => networks.v6.value,
-    };
+    let bits = networks.bits(address);
     match IpNet::new(address, bits) {
         Ok(network) if bits < network.max_prefix_len() => network.trunc().to_string(),
         _ => address.to_string(),

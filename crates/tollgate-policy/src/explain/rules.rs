@@ -5,6 +5,7 @@ use super::{Applied, Explained, List, Listed};
 use crate::choose::{Asked, Chooser, NoLimit, Recorder, Why};
 use crate::facts::Facts;
 use crate::file::{Applies, Apply, Override, PolicyFile, Rule};
+use crate::limit::Fixed;
 use crate::rule::{Bytes, Reads};
 
 /// What became of a rule.
@@ -31,9 +32,7 @@ impl<'f> Recorded<'f> {
     fn own_limit(&self, rule: usize, (start, end): (usize, usize)) -> Option<&'f Override> {
         let spec = &self.reads.get(rule)?.key;
         let key = self.keys.get(start..end)?;
-        let mut overrides = self.file.rules.get(rule)?.overrides.iter();
-        let bytes = |own: &Override| spec.of_values(own.key.iter().map(String::as_str));
-        overrides.find(|own| bytes(own).as_slice() == key)
+        spec.override_of(self.file.rules.get(rule)?, key)
     }
 
     fn set(&mut self, rule: usize, state: State) {
@@ -52,8 +51,8 @@ impl Recorder for Recorded<'_> {
         matches!(self.rules.get(rule), Some(Some(State::Applies(..))))
     }
 
-    fn has_override(&self, rule: usize, key: (usize, usize)) -> bool {
-        self.own_limit(rule, key).is_some()
+    fn override_of(&self, rule: usize, key: (usize, usize)) -> Option<Option<Fixed>> {
+        self.own_limit(rule, key).map(|own| Fixed::of(&own.limit))
     }
 
     fn list(&mut self, why: Why) {
@@ -156,8 +155,14 @@ fn why(rule: &Rule, by: Option<usize>, file: &PolicyFile, facts: &(impl Facts + 
 fn why_not(rule: &Rule, recorded: &Recorded<'_>, facts: &(impl Facts + ?Sized)) -> String {
     let failure = match &rule.when.value {
         Applies::Always => None,
+        Applies::Never if rule.is_limit => Some("no rule that applies names it in `also`".into()),
         Applies::Never => Some("when is \"never\", and no rule that applies names it".into()),
-        Applies::When(when) => when.first_failure(facts).map(|failure| failure.to_string()),
+        Applies::When(when) => when
+            .first_failure(facts)
+            .map(|failure| match failure.hint() {
+                Some(hint) => format!("{failure}; {hint}"),
+                None => failure.to_string(),
+            }),
     };
     let first = recorded
         .first

@@ -10,6 +10,7 @@ use std::fmt;
 /// let name = FactName::new("header:X-Api-Key");
 /// assert_eq!(name.kind(), FactKind::Header("x-api-key"));
 /// assert_eq!(name.as_str(), "header:x-api-key");
+/// assert_eq!(FactName::new("header.x-api-key"), name);
 /// assert_eq!(FactName::new("user").kind(), FactKind::Other("user"));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,17 +60,18 @@ pub enum FactKind<'n> {
     Other(&'n str),
 }
 
-/// The prefixes of names that have two parts.
-const PREFIXES: [(&str, Kind); 5] = [
-    ("header:", Kind::Header),
-    ("query:", Kind::Query),
-    ("cookie:", Kind::Cookie),
-    ("path:", Kind::PathPart),
-    ("response-header:", Kind::ResponseHeader),
+/// The first parts of names that have two.
+const GROUPS: [(&str, Kind); 5] = [
+    ("header", Kind::Header),
+    ("query", Kind::Query),
+    ("cookie", Kind::Cookie),
+    ("path", Kind::PathPart),
+    ("response-header", Kind::ResponseHeader),
 ];
 
 impl FactName {
-    /// Reads a name. Names of headers become lower case.
+    /// Reads a name. A dot after `header`, `query`, `cookie`, `path` or `response-header` becomes a
+    /// colon, and names of headers become lower case.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let kind = match name {
@@ -77,14 +79,17 @@ impl FactName {
             "path" => Kind::Path,
             "host" => Kind::Host,
             "client-ip" => Kind::ClientIp,
-            _ => {
-                let known = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
-                known.map_or(Kind::Other, |(_, kind)| *kind)
-            }
+            _ => Kind::Other,
         };
+        let parts = name.split_once([':', '.']).and_then(|(group, rest)| {
+            let mut groups = GROUPS.iter();
+            let (_, kind) = groups.find(|(known, _)| *known == group)?;
+            Some((*kind, format!("{group}:{rest}")))
+        });
+        let (kind, text) = parts.unwrap_or_else(|| (kind, name.into()));
         let text = match kind {
-            Kind::Header | Kind::ResponseHeader => name.to_ascii_lowercase().into(),
-            _ => name.into(),
+            Kind::Header | Kind::ResponseHeader => text.to_ascii_lowercase().into(),
+            _ => text.into(),
         };
         Self { text, kind }
     }

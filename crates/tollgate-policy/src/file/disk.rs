@@ -33,7 +33,7 @@ pub enum FileError {
     /// ([`UnexpectedEof`](io::ErrorKind::UnexpectedEof)), or the system says why.
     ///
     /// An empty file is an error because a program that rewrites a file empties it first. A policy
-    /// without rules can be a comment.
+    /// that is meant to have no rules is `rule = []`.
     #[non_exhaustive]
     Read {
         /// The file.

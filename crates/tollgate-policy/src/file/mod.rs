@@ -5,13 +5,14 @@ mod key_secret;
 mod names;
 pub(crate) mod secret;
 
+use std::net::IpAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
 use tollgate::keyed::Overflow;
 
 use crate::facts::FactName;
-use crate::problem::Position;
+use crate::problem::{Position, quoted};
 use crate::when::When;
 pub use disk::read_text;
 use secret::Secret;
@@ -103,7 +104,7 @@ pub enum CountOf {
 pub enum Applies {
     /// To every request.
     Always,
-    /// Only together with rules that name it in `also`.
+    /// Only together with rules that name it in `also`, as a `[[limit]]` does.
     Never,
     /// To requests that fulfill the conditions.
     When(When),
@@ -228,11 +229,23 @@ pub struct Networks {
     pub v6: At<u8>,
 }
 
+impl Networks {
+    /// Returns how many bits of an address count.
+    pub(crate) fn bits(&self, address: IpAddr) -> u8 {
+        match address {
+            IpAddr::V4(_) => self.v4.value,
+            IpAddr::V6(_) => self.v6.value,
+        }
+    }
+}
+
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Its name, which no other rule has.
     pub name: At<String>,
+    /// Whether it is a `[[limit]]` of the file: it applies only together with rules that name it.
+    pub is_limit: bool,
     /// When it applies.
     pub when: At<Applies>,
     /// The facts, or registered resolvers, whose values make the key. If there are none, all
@@ -300,6 +313,36 @@ pub struct PolicyFile {
     pub deny: Vec<Entry>,
     /// Requests that no rule limits.
     pub allow: Vec<Entry>,
-    /// The rules, in their order.
+    /// The rules, in their order, and then the limits that rules name in `also`.
     pub rules: Vec<Rule>,
+    /// Whether the file says that it has no rules: `rule = []`. If not, a reload refuses a file
+    /// that has lost all of them.
+    pub no_rules: bool,
+}
+
+impl Rule {
+    /// Returns what messages call it.
+    pub(crate) const fn kind(&self) -> &'static str {
+        if self.is_limit { "limit" } else { "rule" }
+    }
+
+    /// Returns its kind and its name, as messages begin.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.kind(), quoted(&self.name))
+    }
+}
+
+impl PolicyFile {
+    /// Returns the rules and limits, each with its position among those of its kind.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Rule)> {
+        let (mut rules, mut limits) = (0.., 0..);
+        self.rules.iter().filter_map(move |rule| {
+            let numbers = if rule.is_limit {
+                &mut limits
+            } else {
+                &mut rules
+            };
+            Some((numbers.next()?, rule))
+        })
+    }
 }

@@ -25,14 +25,14 @@ pub use remote::{
 #[cfg(feature = "redis")]
 pub(crate) use spec::ALGORITHMS;
 pub use spec::LimitSpec;
-pub(crate) use spec::{Spec, config_message, is_concurrency};
+pub(crate) use spec::{Fixed, Spec, config_message, is_concurrency, limits_with_state};
 
 /// What a policy needs of its clock.
 pub trait PolicyClock: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static {}
 
 impl<C: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static> PolicyClock for C {}
 
-/// The limits of single keys: the hashes of the keys, and what the texts say.
+/// The limits of single keys: the hashes of the keys, and what their texts say.
 pub(crate) type Overrides = Vec<(u64, Spec)>;
 
 /// Returns what a key alone has. The list is in the order of the hashes.
@@ -62,6 +62,14 @@ pub(crate) enum RuleLimit<C> {
 }
 
 impl<C> RuleLimit<C> {
+    /// Returns the table, if it is a rate for each key.
+    pub(crate) fn table(&self) -> Option<&Table<C>> {
+        match self {
+            Self::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
     /// Returns whether it is a rate of this process, which holds nothing while a request is served.
     /// Limits of stores and of the program may.
     pub(crate) fn is_rate(&self) -> bool {

@@ -205,6 +205,41 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
         ask: RemoteAsk<'a>,
         long: Duration,
     ) -> RemoteFuture<'a, Option<Duration>>;
+
+    /// Returns how many permits a key has now, for [`RuleKey::available_async`]. The default is
+    /// `None`: the store can't say it.
+    ///
+    /// [`RuleKey::available_async`]: crate::operate::RuleKey::available_async
+    fn available<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let _ = ask;
+        None
+    }
+
+    /// Returns how long a key is still banned, for [`RuleKey::banned_for_async`]. The default is
+    /// `None`: the store can't say it.
+    ///
+    /// [`RuleKey::banned_for_async`]: crate::operate::RuleKey::banned_for_async
+    fn banned_for<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<Option<Duration>, RemoteError>>> {
+        let _ = ask;
+        None
+    }
+
+    /// Forgets a key, for [`RuleKey::reset_async`]. The default is `None`: the store can't do it.
+    ///
+    /// [`RuleKey::reset_async`]: crate::operate::RuleKey::reset_async
+    fn reset<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<(), RemoteError>>> {
+        let _ = ask;
+        None
+    }
 }
 
 /// What a [`RemoteStore`] granted: one grant for each limit that was asked. Dropping it keeps the
@@ -250,6 +285,11 @@ impl Remote {
     /// Returns the limit of a key, and the position of the key's plan in it.
     pub(crate) fn of_key(&self, hash: u64, plan: usize) -> (&Arc<RemoteLimit>, usize) {
         own_of(&self.overrides, hash).map_or((&self.limit, plan), |own| (own, 0))
+    }
+
+    /// Returns whether a key has a limit of its own.
+    pub(crate) fn has_own(&self, hash: u64) -> bool {
+        own_of(&self.overrides, hash).is_some()
     }
 
     /// Returns how many requests may be inside at once, if it is a concurrency.

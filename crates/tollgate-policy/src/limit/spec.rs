@@ -7,8 +7,8 @@ use tollgate::clock::UtcClock;
 use tollgate::error::{LimiterError, ParseAlgorithmError};
 
 use super::hash::Hashed;
-use crate::file::Fallback;
 use crate::file::secret::Secret;
+use crate::file::{At, Fallback, Rule};
 use crate::parse::known_names;
 
 /// What a limit of a registered algorithm or store is made from. A
@@ -54,6 +54,47 @@ pub(crate) enum Spec {
     Concurrency(u64),
     /// A registered algorithm, or a limit of a registered store.
     Own { name: String },
+    /// A limit that needs no state.
+    Fixed(Fixed),
+}
+
+/// A limit that needs no state: nothing is counted, and no store is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fixed {
+    /// `unlimited` grants everything.
+    Unlimited,
+    /// `0` denies everything, and no wait helps.
+    Zero,
+}
+
+impl Fixed {
+    /// Returns the limit that a text says, if it is one of these.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        match text.trim() {
+            UNLIMITED => Some(Self::Unlimited),
+            "0" => Some(Self::Zero),
+            _ => None,
+        }
+    }
+
+    /// Returns how many permits each key has at any time.
+    pub(crate) const fn permits(self) -> u64 {
+        match self {
+            Self::Unlimited => u64::MAX,
+            Self::Zero => 0,
+        }
+    }
+}
+
+const UNLIMITED: &str = "unlimited";
+
+/// Returns how many limits of a rule count something, as far as they can.
+pub(crate) fn limits_with_state(rule: &Rule) -> usize {
+    let counts = |text: &&At<String>| !rule.overrides.is_empty() || Fixed::of(text).is_none();
+    match &rule.plan {
+        Some(_) => 1,
+        None => rule.limits.iter().filter(counts).count(),
+    }
 }
 
 /// The algorithms that a limit's text can begin with, in memory and on a server.
@@ -72,6 +113,17 @@ pub(crate) fn is_concurrency(text: &str) -> bool {
 }
 
 impl Spec {
+    /// Returns the text of an override, which is a rate or needs no state.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Rate(rate) => rate.to_string(),
+            Self::Fixed(Fixed::Unlimited) => UNLIMITED.to_owned(),
+            Self::Fixed(Fixed::Zero) => "0".to_owned(),
+            Self::Concurrency(limit) => format!("concurrency {limit}"),
+            Self::Own { name } => name.clone(),
+        }
+    }
+
     /// Reads a limit. `own` are the names of the registered algorithms.
     pub(crate) fn parse(
         text: &str,
@@ -79,6 +131,9 @@ impl Spec {
         clock: &impl UtcClock,
     ) -> Result<Self, String> {
         let trimmed = text.trim();
+        if let Some(fixed) = Fixed::of(trimmed) {
+            return Ok(Self::Fixed(fixed));
+        }
         let (name, rest) = trimmed
             .split_once(char::is_whitespace)
             .unwrap_or((trimmed, ""));
@@ -93,7 +148,9 @@ impl Spec {
                 .map_err(|_| "must have a number of requests, as in `concurrency 50`".into());
         }
         let is_name = name.starts_with(|first: char| first.is_alphabetic());
-        let known = ALGORITHMS.into_iter().chain(["intervals", "concurrency"]);
+        let known = ALGORITHMS
+            .into_iter()
+            .chain(["intervals", "concurrency", UNLIMITED]);
         if is_name && !known.clone().any(|known| known == name) {
             let known = known_names(name, known.chain(own.iter().copied()));
             return Err(format!("must begin with an algorithm or a rate{known}"));

@@ -16,15 +16,16 @@ use arc_swap::{ArcSwap, Guard};
 use tollgate::clock::SystemClock;
 
 use crate::builder::PolicyBuilder;
+use crate::check::warnings_with;
 use crate::compile::{Given, compile};
 use crate::decide::{Decision, decide, decide_async};
 use crate::facts::Facts;
-use crate::file::PolicyFile;
 use crate::file::disk::{FileError, read_text};
+use crate::file::{PolicyFile, Rule};
 use crate::limit::PolicyClock;
 use crate::parse::read_toml;
 use crate::policy::Policy;
-use crate::problem::Problems;
+use crate::problem::{Problem, Problems};
 use crate::state::RuleState;
 #[cfg(feature = "watch")]
 pub use watch::Watch;
@@ -33,8 +34,9 @@ pub use watch::Watch;
 ///
 /// A rule is known by its name. If its key, store and kind of algorithm stay the same, it keeps its
 /// state, and a changed quota applies to each key from then on. Otherwise it starts anew, and the
-/// report says why. A policy with errors changes nothing. Decisions never wait for a reload; a
-/// decision made before the reload finishes under the old rules.
+/// report says why. A policy with errors changes nothing, nor does one that has lost all rules and
+/// does not say `rule = []`. Decisions never wait for a reload; a decision made before the reload
+/// finishes under the old rules.
 ///
 /// ```
 /// use tollgate_policy::{LivePolicy, Policy, RuleState};
@@ -81,11 +83,12 @@ impl<C> fmt::Debug for Current<C> {
     }
 }
 
-/// What a reload did with the state of each rule.
+/// What a reload did with the state of each rule, and what is probably not meant in the new policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[must_use]
 pub struct Reloaded {
     rules: Vec<(String, RuleState)>,
+    warnings: Problems,
 }
 
 impl Reloaded {
@@ -102,6 +105,26 @@ impl Reloaded {
     pub fn state(&self, rule: &str) -> Option<RuleState> {
         let mut rules = self.rules();
         rules.find_map(|(name, state)| (name == rule).then_some(state))
+    }
+
+    /// Returns the warnings of the new policy, which [`PolicyBuilder::check`] finds too.
+    ///
+    /// ```
+    /// use tollgate_policy::{LivePolicy, Policy};
+    ///
+    /// let rule = "[[rule]]\nname = 'api'\nlimit = ";
+    /// let live = LivePolicy::new(Policy::from_toml(&format!("{rule}'5/s'"))?);
+    /// let reloaded = live.reload_toml(&format!("{rule}['5/s', '900/min']"))?;
+    /// assert_eq!(
+    ///     reloaded.warnings().to_string(),
+    ///     "3:17: warning: rule \"api\": limit is \"900/min\", but never denies a request: \
+    ///      \"5/s\" of rule \"api\" always denies it first"
+    /// );
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub const fn warnings(&self) -> &Problems {
+        &self.warnings
     }
 }
 
@@ -321,7 +344,9 @@ impl<C: PolicyClock> LivePolicy<C> {
         };
         let reloaded = self.reload_toml(&text);
         *last = Some(Ok(text));
-        reloaded.map_err(|problems| FileError::policy(path, problems))
+        let mut reloaded = reloaded.map_err(|problems| FileError::policy(path, problems))?;
+        reloaded.warnings = reloaded.warnings.with_file(path.display().to_string());
+        Ok(reloaded)
     }
 
     /// Reloads the policy from TOML.
@@ -338,7 +363,9 @@ impl<C: PolicyClock> LivePolicy<C> {
     ///
     /// # Errors
     ///
-    /// All errors of the policy. In that case nothing has changed.
+    /// All errors of the policy. If it has no rules, and neither `deny` nor `allow`, but the policy
+    /// as it is now has some, that is an error unless [`PolicyFile::no_rules`] says that it is
+    /// meant. In that case nothing has changed.
     pub fn reload(&self, file: &PolicyFile) -> Result<Reloaded, Problems> {
         self.reload_from(file, Problems::new())
     }
@@ -357,6 +384,9 @@ impl<C: PolicyClock> LivePolicy<C> {
             previous: Some(&old),
             saved: None,
         };
+        if !problems.has_errors() && is_lost(&old, file) {
+            problems.push(Problem::error("rule", "", NO_RULES));
+        }
         let compiled = compile(file, given, &mut problems);
         if problems.has_errors() {
             return Err(problems);
@@ -364,17 +394,34 @@ impl<C: PolicyClock> LivePolicy<C> {
         for change in compiled.changes {
             change.apply();
         }
-        let new: HashSet<&str> = compiled.policy.rules().collect();
-        let gone: Vec<_> = old.rules().filter(|name| !new.contains(name)).collect();
-        let names = compiled.policy.rules().map(str::to_owned);
-        let mut rules: Vec<_> = names.zip(compiled.states).collect();
-        rules.extend(
-            gone.into_iter()
-                .map(|name| (name.to_owned(), RuleState::Removed)),
-        );
+        let name = |rule: &Rule| rule.name.value.clone();
+        let new: HashSet<&str> = file.rules.iter().map(|rule| rule.name.as_str()).collect();
+        let gone = old.rules().filter(|rule| !new.contains(rule.name.as_str()));
+        let gone = gone.map(|rule| (name(rule), RuleState::Removed));
+        let kept = file.rules.iter().map(name).zip(compiled.states);
+        let rules = kept.chain(gone).collect();
         self.current.store(Arc::new(compiled.policy));
-        Ok(Reloaded { rules })
+        let is_registered = |name: &str| old.registry.resolvers.contains_key(name);
+        problems.append(warnings_with(file, is_registered));
+        Ok(Reloaded {
+            rules,
+            warnings: problems,
+        })
     }
+}
+
+const NO_RULES: &str = "is missing, and so are `deny` and `allow`, but the policy has some; if no \
+                        rule is meant, write `rule = []`";
+
+/// Returns whether a file has nothing of what a policy has, and does not say that it is meant: it
+/// is probably cut.
+fn is_lost<C>(policy: &Policy<C>, file: &PolicyFile) -> bool {
+    let lists = [&policy.chooser.deny, &policy.chooser.allow];
+    let has_none = policy.rules.iter().all(|rule| rule.source.is_limit)
+        && lists.iter().all(|list| list.names.is_empty());
+    let has_no_rules = file.rules.iter().all(|rule| rule.is_limit);
+    let is_empty = has_no_rules && file.deny.is_empty() && file.allow.is_empty();
+    is_empty && !file.no_rules && !has_none
 }
 
 impl<C> fmt::Debug for LivePolicy<C> {

@@ -18,11 +18,12 @@ pub(super) fn check(rules: &[Rule], names: &HashMap<String, usize>, problems: &m
             let message = match names.get(&named.value) {
                 Some(target) if *target == index => "must not be the rule itself".into(),
                 Some(_) => continue,
-                None if problems.is_full() => "must be a rule's name".into(),
+                None if problems.is_full() => "must be the name of a rule or a limit".into(),
                 None => {
                     let known = rules.iter().map(|rule| rule.name.as_str());
                     let known = known.filter(|name| !name.is_empty());
-                    format!("must be a rule's name{}", known_names(named, known))
+                    let known = known_names(named, known);
+                    format!("must be the name of a rule or a limit{known}")
                 }
             };
             let rule = Place::rule(rule, index);

@@ -1,7 +1,7 @@
 //! Reads the names of facts.
 
 use super::field::Field;
-use super::nearest::{known_names, nearest};
+use super::nearest::known_names;
 use crate::facts::{FactKind, FactName};
 use crate::file::At;
 use crate::problem::{Problems, quoted};
@@ -62,7 +62,7 @@ pub(super) fn check(text: &str, allowed: Allowed<'_>) -> Result<FactName, String
         | FactKind::Cookie("")
         | FactKind::PathPart("")
         | FactKind::ResponseHeader("") => {
-            return Err("must have a name after the colon".into());
+            return Err("must have a name after the colon or the dot".into());
         }
         FactKind::ResponseHeader(_) if !allowed.answer => {
             return Err(
@@ -91,9 +91,6 @@ fn check_plain(name: &str, allowed: Allowed<'_>) -> Result<(), String> {
             known_names(&prefix, PREFIXES.into_iter())
         ));
     }
-    if let Some((group, rest)) = dotted(name) {
-        return Err(format!("must have a colon; write `{group}:{rest}`"));
-    }
     let Some(facts) = allowed.facts else {
         return Ok(());
     };
@@ -109,21 +106,14 @@ fn check_plain(name: &str, allowed: Allowed<'_>) -> Result<(), String> {
     ))
 }
 
-/// Splits a name such as `header.x-id`, which is a condition and not a name.
-pub(super) fn dotted(name: &str) -> Option<(&str, &str)> {
-    let (group, rest) = name.split_once('.')?;
-    let mut groups = PREFIXES
-        .iter()
-        .filter_map(|prefix| prefix.strip_suffix(':'));
-    groups.any(|known| known == group).then_some((group, rest))
-}
-
 /// Checks a name of the list `facts`.
 pub(super) fn check_listed(name: &str) -> Result<(), String> {
     let is_plain = !name.contains(|c: char| c == ':' || c.is_control() || c.is_whitespace());
-    match nearest(name, OWN.into_iter()) {
-        Some(own) if own == name => Err("must not be a fact that every policy knows".into()),
-        _ if !is_plain => Err("must be a plain name, without colons and white space".into()),
-        _ => Ok(()),
+    match FactName::new(name).kind() {
+        FactKind::Other(_) if !is_plain => {
+            Err("must be a plain name, without colons and white space".into())
+        }
+        FactKind::Other(_) => Ok(()),
+        _ => Err("must not be a fact that every policy knows".into()),
     }
 }

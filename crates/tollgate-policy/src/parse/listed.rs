@@ -41,7 +41,7 @@ impl PolicyFile {
                 }
             }
         };
-        for (index, rule) in self.rules.iter().enumerate() {
+        for (index, rule) in self.numbered() {
             let place = Place::rule(rule, index);
             for part in &rule.key {
                 check(&place.field("key"), part);

@@ -8,6 +8,7 @@ mod de;
 mod fact;
 mod failures;
 mod field;
+mod fields;
 mod json;
 mod lines;
 mod listed;

@@ -1,12 +1,15 @@
 //! Reads what a fact is compared with.
 
+use super::fields;
 use crate::facts::FactName;
 use crate::when::{Pattern, PatternError};
 
-/// The ways to compare that a table can name.
-pub(super) const FORMS: [&str; 5] = ["equal", "prefix", "suffix", "glob", "network"];
+/// Returns the ways to compare that a table can name.
+pub(super) fn forms() -> &'static [&'static str] {
+    fields::of("test")
+}
 
-/// Reads a text in one of the `FORMS`.
+/// Reads a text in one of the forms.
 pub(super) fn parse_form(fact: &FactName, form: &str, text: &str) -> Result<Pattern, PatternError> {
     match form {
         "equal" => Pattern::equal(fact, text),

@@ -44,10 +44,10 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Returns the place of a rule. Its name is empty if it is missing.
+    /// Returns the place of a rule or a limit. Its name is empty if it is missing.
     pub(super) fn rule(rule: &'p Rule, index: usize) -> Self {
         let name = Some(rule.name.as_str()).filter(|name| !name.is_empty());
-        Self::item("rule", name, index)
+        Self::item(rule.kind(), name, index)
     }
 
     fn then(&'p self, step: Step<'p>) -> Self {

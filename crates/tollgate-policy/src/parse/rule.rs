@@ -11,15 +11,9 @@ use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
 use crate::file::{Applies, At, BanOf, CountOf, MissingFact, Repeated, Rule};
-use crate::limit::is_concurrency;
+use crate::limit::{Fixed, is_concurrency};
 use crate::problem::Problems;
 use crate::when::When;
-
-const FIELDS: [&str; 20] = [
-    "name", "when", "key", "missing", "repeated", "network", "limit", "plan", "override", "cost",
-    "count", "failures", "ban", "also", "shadow", "status", "capacity", "overflow", "store",
-    "fallback",
-];
 
 pub(super) const MISSING: [(&str, MissingFact); 3] = [
     ("deny", MissingFact::Deny),
@@ -54,17 +48,24 @@ pub(crate) const BAN_WITHOUT_KEY: &str = "needs a `key`: a ban is for one key";
 /// The most parts of a key.
 const MAX_PARTS: usize = 8;
 
-/// Reads a rule. An invalid field is reported, and treated as absent.
+/// Reads a rule, or a limit that rules name. An invalid field is reported, and treated as absent.
 pub(super) fn rule(
     table: Table<'_>,
+    is_limit: bool,
     facts: Option<&[At<String>]>,
     problems: &mut Problems,
 ) -> Rule {
-    table.only("a rule", &FIELDS, problems);
+    match is_limit {
+        true => table.only("a limit", "limit", problems),
+        false => table.only("a rule", "rule", problems),
+    }
     let name = table.need("name", problems);
     let name = name.and_then(|name| name.name(problems));
     let mut captures = Vec::new();
-    let when = applies(&table, facts, &mut captures, problems);
+    let when = match is_limit {
+        true => at(Applies::Never, table.position),
+        false => applies(&table, facts, &mut captures, problems),
+    };
     let allowed = Allowed {
         facts,
         captures: &captures,
@@ -72,6 +73,7 @@ pub(super) fn rule(
     };
     let mut rule = Rule {
         name: name.unwrap_or_else(|| String::new().into()),
+        is_limit,
         when,
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
@@ -89,12 +91,7 @@ pub(super) fn rule(
         count: choice(&table, "count", &COUNT, problems),
         failures: failures::read(&table, problems),
         ban: None,
-        also: texts(
-            &table,
-            "also",
-            "a rule's name, or a list of names",
-            problems,
-        ),
+        also: Vec::new(),
         shadow: false,
         status: rule_fields::status(&table, problems),
         capacity: CAPACITY.into(),
@@ -102,6 +99,10 @@ pub(super) fn rule(
         store: String::from(MEMORY).into(),
         fallback: None,
     };
+    if !is_limit {
+        let what = "the name of a rule or a limit, or a list of names";
+        rule.also = texts(&table, "also", what, problems);
+    }
     if let Some(plan) = table.get("plan") {
         rule.plan = rule_fields::plans(plan, allowed, problems);
     }
@@ -180,6 +181,10 @@ fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<
         problems,
     ) {
         match check_or_registered(&part, allowed) {
+            // In another spelling.
+            Ok(name) if key.iter().any(|known: &At<String>| known.value == name) => {
+                refuse_text(&field.place, &part, "must not be given twice", problems);
+            }
             Ok(name) => key.push(at(name, part.position)),
             Err(message) => refuse_text(&field.place, &part, message, problems),
         }
@@ -223,10 +228,14 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     if has("ban") && !has("key") {
         table.refuse("ban", BAN_WITHOUT_KEY, problems);
     }
-    let mut limits = rule.limits.iter();
-    let all_running = !rule.limits.is_empty() && limits.all(|limit| is_concurrency(limit));
+    let counts_only_running =
+        |limit: &At<String>| is_concurrency(limit) || Fixed::of(limit).is_some();
+    let all_running = !rule.limits.is_empty()
+        && rule.overrides.is_empty()
+        && rule.limits.iter().all(counts_only_running);
     if has("ban") && !bans_failures && all_running {
-        let message = "needs a limit that has a period: `concurrency` has none";
+        let message =
+            "needs a limit that has a period: `concurrency`, `unlimited` and `0` have none";
         table.refuse("ban", message, problems);
     }
     if has("fallback") && rule.store.value == MEMORY {

@@ -2,6 +2,7 @@
 
 use super::fact::{Allowed, check_or_registered, fact};
 use super::field::{Field, refuse_text};
+use super::fields;
 use super::nearest::known_names;
 use super::table::Table;
 use super::tree::{Tree, at};
@@ -55,7 +56,7 @@ pub(super) fn plans(
     let mut limits = Vec::new();
     let mut count = 0;
     for (name, node) in table.entries {
-        if ["by", "default"].contains(&name.as_str()) {
+        if fields::of("plan").contains(&name.as_str()) {
             continue;
         }
         count += 1;
@@ -73,7 +74,7 @@ pub(super) fn plans(
         field.refuse(message, problems);
     }
     if let Some(default) = &default {
-        if table.get(default).is_none() || ["by", "default"].contains(&default.as_str()) {
+        if table.get(default).is_none() || fields::of("plan").contains(&default.as_str()) {
             let names = limits.iter().map(|(name, _)| name.as_str());
             let message = format!("must be one of the plans{}", known_names(default, names));
             refuse_text(&table.place.field("default"), default, message, problems);
@@ -99,7 +100,7 @@ pub(super) fn overrides(table: &Table<'_>, problems: &mut Problems) -> Vec<Overr
         let Some(table) = Table::of(Field { node, place }, what, problems) else {
             continue;
         };
-        table.only("an override", &["key", "limit"], problems);
+        table.only("an override", "override", problems);
         let key = table.need("key", problems);
         let key = key.and_then(|key| override_key(key, problems));
         let limit = table.need("limit", problems);
@@ -154,11 +155,7 @@ pub(super) fn cost(
     let what =
         "a number, a fact's name, or a table with `estimate`, `default`, `min`, `max` and `settle`";
     let table = Table::of(field, what, problems)?;
-    table.only(
-        "a cost",
-        &["estimate", "default", "min", "max", "settle"],
-        problems,
-    );
+    table.only("a cost", "cost", problems);
     let estimate = table.get("estimate");
     let estimate = estimate.and_then(|name| fact(name, allowed, problems));
     let answer = Allowed {
@@ -191,7 +188,7 @@ pub(super) fn ban(field: Field<'_>, problems: &mut Problems) -> Option<At<Ban>> 
         "a table with `after`, `of`, `for` and `within`",
         problems,
     )?;
-    table.only("a ban", &["after", "of", "for", "within"], problems);
+    table.only("a ban", "ban", problems);
     let after = table.need("after", problems);
     let after = after.and_then(|number| number.number(1, u64::MAX, problems));
     let of = table.get("of").map(|of| of.choice(&BAN_OF, problems));
@@ -237,7 +234,7 @@ pub(super) fn networks(table: &Table<'_>, problems: &mut Problems) -> Networks {
     let Some(table) = Table::of(field, "a table with `v4` and `v6`", problems) else {
         return networks;
     };
-    table.only("a network", &["v4", "v6"], problems);
+    table.only("a network", "network", problems);
     for (name, most, bits) in [("v4", 32, &mut networks.v4), ("v6", 128, &mut networks.v6)] {
         let number = table.get(name);
         let number = number.and_then(|number| number.number(1, most, problems));
@@ -261,7 +258,7 @@ pub(super) fn fallback(field: Field<'_>, problems: &mut Problems) -> Option<At<F
         Tree::Text(text) if text == "open" => Fallback::Open,
         _ => {
             let table = Table::of(field, FALLBACKS, problems)?;
-            table.only("a fallback", &["open", "local"], problems);
+            table.only("a fallback", "fallback", problems);
             match (table.get("open"), table.get("local")) {
                 (Some(open), None) => open_at_most(open, problems)?,
                 (None, Some(local)) => local_share(local, problems)?,
@@ -277,7 +274,7 @@ pub(super) fn fallback(field: Field<'_>, problems: &mut Problems) -> Option<At<F
 
 fn open_at_most(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {
     let table = Table::of(field, "a table with `at_most`, and `per` or not", problems)?;
-    table.only("an open fallback", &["at_most", "per"], problems);
+    table.only("an open fallback", "fallback.open", problems);
     let at_most = table.need("at_most", problems);
     let at_most = at_most.and_then(|number| number.number(1, u64::MAX, problems));
     let per = table.get("per").map(|per| per.duration(problems));
@@ -289,7 +286,7 @@ fn open_at_most(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {
 
 fn local_share(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {
     let table = Table::of(field, "a table with `processes` and `keys`", problems)?;
-    table.only("a local fallback", &["processes", "keys"], problems);
+    table.only("a local fallback", "fallback.local", problems);
     let processes = table.need("processes", problems);
     let processes = processes.and_then(|number| number.number(1, u64::from(u32::MAX), problems));
     let keys = table.need("keys", problems);

@@ -23,7 +23,7 @@ pub(super) fn key_secret(field: Field<'_>, problems: &mut Problems) -> Option<At
                 place: field.place,
                 position,
             };
-            table.only("a secret", &["env"], problems);
+            table.only("a secret", KEY_SECRET, problems);
             let name = table.need("env", problems)?;
             match &name.node.value {
                 Tree::Text(text) if is_name(text) => {

@@ -1,6 +1,7 @@
 //! Reads tables whose fields are known.
 
 use super::field::{Field, refuse_field};
+use super::fields;
 use super::nearest::known_names;
 use super::place::Place;
 use super::tree::{Node, Tree};
@@ -31,8 +32,10 @@ impl<'p> Table<'p> {
         }
     }
 
-    /// Reports the fields that are not among these. `kind` says what the table is.
-    pub(super) fn only(&self, kind: &str, known: &[&str], problems: &mut Problems) {
+    /// Reports the fields that such a table does not have. `kind` says what the table is, and
+    /// `table` is its name in the list of all fields.
+    pub(super) fn only(&self, kind: &str, table: &str, problems: &mut Problems) {
+        let known = fields::of(table);
         for (name, _) in self.entries {
             if !known.contains(&name.as_str()) {
                 // If no more problems are kept, the message needs no list of names.

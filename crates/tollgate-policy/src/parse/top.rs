@@ -16,9 +16,6 @@ use super::when::Reader;
 use crate::file::{Apply, At, Entry, PolicyFile, Rule};
 use crate::problem::Problems;
 
-const FIELDS: [&str; 7] = [
-    "apply", "memory", "facts", KEY_SECRET, "deny", "allow", "rule",
-];
 const APPLY: [(&str, Apply); 2] = [("first", Apply::First), ("all", Apply::All)];
 
 /// The most rules of a file, and the most entries of each of its lists.
@@ -31,29 +28,34 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
         place: Place::TOP,
         position: None,
     };
-    table.only("a policy", &FIELDS, problems);
+    table.only("a policy", "top", problems);
     let apply = table.get("apply");
     let memory = table.get("memory");
     let secret = table.get(KEY_SECRET);
     let facts = table.get("facts").map(|facts| listed(facts, problems));
     let read_denied = |table: Table<'_>, problems: &mut Problems| {
-        table.only("an entry of `deny`", &["name", "when", "status"], problems);
+        table.only("an entry of `deny`", "deny", problems);
         let status = rule_fields::status(&table, problems);
         let entry = entry(table, facts.as_deref(), problems)?;
         Some(Entry { status, ..entry })
     };
     let read_allowed = |table: Table<'_>, problems: &mut Problems| {
-        table.only("an entry of `allow`", &["name", "when"], problems);
+        table.only("an entry of `allow`", "allow", problems);
         entry(table, facts.as_deref(), problems)
     };
-    let read_rule =
-        |table: Table<'_>, problems: &mut Problems| Some(rule(table, facts.as_deref(), problems));
+    let read_rule = |table: Table<'_>, problems: &mut Problems| {
+        Some(rule(table, false, facts.as_deref(), problems))
+    };
+    let read_limit = |table: Table<'_>, problems: &mut Problems| {
+        Some(rule(table, true, facts.as_deref(), problems))
+    };
     let deny = items(&table, "deny", read_denied, problems);
     let allow = items(&table, "allow", read_allowed, problems);
-    let rules: Vec<Rule> = items(&table, "rule", read_rule, problems);
-    unique("deny", deny.iter().map(|entry| &entry.name), problems);
-    unique("allow", allow.iter().map(|entry| &entry.name), problems);
-    let names = unique("rule", rules.iter().map(|rule| &rule.name), problems);
+    let mut rules: Vec<Rule> = items(&table, "rule", read_rule, problems);
+    rules.extend(items(&table, "limit", read_limit, problems));
+    unique(deny.iter().map(|entry| ("deny", &entry.name)), problems);
+    unique(allow.iter().map(|entry| ("allow", &entry.name)), problems);
+    let names = unique(rules.iter().map(|rule| (rule.kind(), &rule.name)), problems);
     also::check(&rules, &names, problems);
     PolicyFile {
         apply: apply
@@ -64,6 +66,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
         key_secret: secret.and_then(|field| key_secret(field, problems)),
         deny,
         allow,
+        no_rules: rules.iter().all(|rule| rule.is_limit) && table.get("rule").is_some(),
         rules,
     }
 }
@@ -141,14 +144,13 @@ fn entry(table: Table<'_>, facts: Option<&[At<String>]>, problems: &mut Problems
 
 /// Reports names that are used twice. Returns the index of each name.
 fn unique<'n>(
-    kind: &str,
-    names: impl Iterator<Item = &'n At<String>>,
+    names: impl Iterator<Item = (&'static str, &'n At<String>)>,
     problems: &mut Problems,
 ) -> HashMap<String, usize> {
     let mut known: HashMap<String, usize> = HashMap::new();
-    let mut positions = Vec::new();
-    for (index, name) in names.enumerate() {
-        positions.push(name.position);
+    let mut items = Vec::new();
+    for (index, (kind, name)) in names.enumerate() {
+        items.push((kind, name.position));
         if name.is_empty() {
             continue;
         }
@@ -157,10 +159,12 @@ fn unique<'n>(
                 entry.insert(index);
             }
             hash_map::Entry::Occupied(entry) => {
-                let first = positions.get(*entry.get()).copied().flatten();
-                let first = first.map_or(String::new(), |first| format!(" (line {})", first.line));
+                let first = items.get(*entry.get()).copied();
+                let (first, position) = first.unwrap_or((kind, None));
+                let line = position.map_or(String::new(), |it| format!(" (line {})", it.line));
+                let article = if first == kind { "an earlier" } else { "a" };
                 let place = Place::item(kind, Some(name), index);
-                let message = format!("must not be the name of an earlier {kind}{first}");
+                let message = format!("must not be the name of {article} {first}{line}");
                 refuse_text(&place.field("name"), name, message, problems);
             }
         }

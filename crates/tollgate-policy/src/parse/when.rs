@@ -90,18 +90,7 @@ impl Reader<'_> {
             captures: &[],
             answer: false,
         };
-        let checked = match text.split_once(':') {
-            Some((group, rest)) if GROUPS.contains(&group) && name.contains(':') => {
-                Err(format!("is not a condition; write `{group}.{rest}`"))
-            }
-            _ => match fact::dotted(name) {
-                Some((group, rest)) => Err(format!(
-                    "is not a condition; write `{group} = {{ {rest} = ... }}`"
-                )),
-                None => fact::check(text, allowed),
-            },
-        };
-        match checked {
+        match fact::check(text, allowed) {
             Ok(fact) => Some(fact),
             Err(message) => {
                 super::field::refuse_field(&field.place, name.position, message, self.problems);
@@ -134,13 +123,13 @@ impl Reader<'_> {
             field.refuse(message, self.problems);
             return None;
         }
-        table.only("a test", &pattern::FORMS, self.problems);
+        table.only("a test", "test", self.problems);
         let [(form, node)] = table.entries else {
-            let message = format!("must have exactly one of {}", pattern::FORMS.join(", "));
+            let message = format!("must have exactly one of {}", pattern::forms().join(", "));
             field.refuse(message, self.problems);
             return None;
         };
-        if !pattern::FORMS.contains(&form.as_str()) {
+        if !pattern::forms().contains(&form.as_str()) {
             return None;
         }
         let place = table.place.field(form);
@@ -179,7 +168,7 @@ impl Reader<'_> {
 
 /// Returns the name of the group that a table such as `headers = { x-id = "a" }` probably is.
 fn misspelled_group(fact: &FactName, entries: &[(At<String>, Node)]) -> Option<&'static str> {
-    let is_form = |(name, _): &(At<String>, Node)| pattern::FORMS.contains(&name.as_str());
+    let is_form = |(name, _): &(At<String>, Node)| pattern::forms().contains(&name.as_str());
     match fact.kind() {
         FactKind::Other(name) if !entries.iter().any(is_form) => nearest(name, GROUPS.into_iter()),
         _ => None,

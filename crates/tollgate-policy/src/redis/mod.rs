@@ -266,6 +266,30 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
             }
         })
     }
+
+    fn available<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let key = key_of::<C>(ask)?;
+        Some(Box::pin(async move { Ok(key.available().await?) }))
+    }
+
+    fn banned_for<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<Option<Duration>, RemoteError>>> {
+        let key = key_of::<C>(ask)?;
+        Some(Box::pin(async move { Ok(key.banned_for().await?) }))
+    }
+
+    fn reset<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<(), RemoteError>>> {
+        let key = key_of::<C>(ask)?;
+        Some(Box::pin(async move { Ok(key.reset().await?) }))
+    }
 }
 
 impl<C: Client + 'static> RemoteGrants for Grants<C> {
@@ -314,6 +338,12 @@ fn all<C: Client>(limits: &[(Arc<Plan<C>>, Vec<u8>)]) -> Option<RedisAll<'_, C>>
     let keys = limits.iter().map(|(plan, user)| plan.limiter.key(user));
     let keys: Vec<RedisKey<'_, C>> = keys.collect();
     RedisAll::new(keys).ok()
+}
+
+/// Returns the key of one limit on the server.
+fn key_of<C: Client + 'static>(ask: RemoteAsk<'_>) -> Option<RedisKey<'_, C>> {
+    let plan = plan_of::<C>(ask.limit, ask.plan)?;
+    Some(plan.limiter.key(user(ask.key.bytes())))
 }
 
 fn plan_of<C: Client + 'static>(limit: &RemoteLimit, plan: usize) -> Option<&Arc<Plan<C>>> {

@@ -7,12 +7,13 @@ use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::facts::FactName;
 use crate::file::secret::Secret;
-use crate::file::{At, Override, PolicyFile, Rule};
-use crate::parse::{MEMORY, known_names};
+use crate::file::{At, PolicyFile};
+use crate::limit::{Fixed, is_concurrency};
+use crate::operate::{KeyError, bytes_of};
+use crate::parse::MEMORY;
 use crate::problem::{Problem, Problems, quoted};
-use crate::rule::{KeySpec, can_be_key};
+use crate::rule::KeySpec;
 
 /// A key that a rule stores on the server: see [`RedisStore::stored_keys`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,33 +31,12 @@ pub struct StoredKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoredKeyError {
-    /// The policy has no such rule.
-    UnknownRule {
-        /// The name.
-        rule: String,
-        /// The names of the policy's rules.
-        known: Vec<String>,
-    },
+    /// The rule has no such key.
+    Key(KeyError),
     /// The rule is in memory.
     InMemory {
         /// The name of the rule.
         rule: String,
-    },
-    /// There must be one value for each part of the rule's key.
-    Values {
-        /// The name of the rule.
-        rule: String,
-        /// The parts of its key.
-        parts: Vec<String>,
-        /// How many values there are.
-        given: usize,
-    },
-    /// The part of a key must be an address.
-    Address {
-        /// The part.
-        part: String,
-        /// The value.
-        value: String,
     },
     /// The policy can't be used.
     Policy(Problems),
@@ -65,25 +45,10 @@ pub enum StoredKeyError {
 impl fmt::Display for StoredKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownRule { rule, known } => {
-                let known = known_names(rule, known.iter().map(String::as_str));
-                write!(f, "rule {} is not in the policy{known}", quoted(rule))
-            }
+            Self::Key(error) => error.fmt(f),
             Self::InMemory { rule } => {
                 let rule = quoted(rule);
                 write!(f, "rule {rule} is in memory, so no server stores its keys")
-            }
-            Self::Values { rule, parts, given } => {
-                let parts = match parts.len() {
-                    0 => "no value: it has no key".to_owned(),
-                    1 => format!("one value: {}", parts.join(", ")),
-                    n => format!("{n} values: {}", parts.join(", ")),
-                };
-                let rule = quoted(rule);
-                write!(f, "rule {rule} needs {parts}; the number given is {given}")
-            }
-            Self::Address { part, value } => {
-                write!(f, "{part} is {}, but must be an address", quoted(value))
             }
             Self::Policy(problems) => problems.fmt(f),
         }
@@ -127,41 +92,48 @@ impl<C> RedisStore<C> {
     ) -> Result<Vec<StoredKey>, StoredKeyError> {
         let mut rules = file.rules.iter();
         let Some(rule) = rules.find(|known| known.name.value == rule) else {
-            let names = file.rules.iter().map(|known| known.name.value.clone());
-            return Err(StoredKeyError::UnknownRule {
-                rule: rule.to_owned(),
-                known: names.collect(),
-            });
+            let known = file.rules.iter().map(|known| known.name.as_str());
+            return Err(StoredKeyError::Key(KeyError::unknown_rule(rule, known)));
         };
-        let user = user_of(rule, values)?;
+        if rule.store.as_str() == MEMORY {
+            let rule = rule.name.value.clone();
+            return Err(StoredKeyError::InMemory { rule });
+        }
+        let key = bytes_of(rule, values).map_err(StoredKeyError::Key)?;
+        let own = KeySpec::of(rule).override_of(rule, &key);
+        let user = user(&key);
         let secret = file.resolve_key_secret();
         let secret = secret.map_err(StoredKeyError::Policy)?;
         let keys = self.keys_under(secret.as_ref());
         let keys = keys.map_err(|error| wrong("key-secret", error.to_string()))?;
         let limits = rule.limits.iter().enumerate();
         let limits = limits.map(|(index, text)| (index, None, text));
-        let key = KeySpec::of(rule);
-        let user_of =
-            |own: &Override| self::user(&key.of_values(own.key.iter().map(String::as_str)));
-        let own = rule.overrides.iter().find(|own| user_of(own) == user);
         let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
         let plans = plans.map(|(plan, text)| (0, Some(plan), text));
-        // An override takes the place of all plans.
-        let plans = plans.take(own.map_or(usize::MAX, |_| 1));
-        let stored = limits.chain(plans).map(|(index, plan, text)| {
-            let limit = parsed(text)?;
-            let own = own.filter(|_| limit.quota().is_some());
-            let (text, limit, plan) = match own {
-                Some(own) => (&own.limit, parsed(&own.limit)?, None),
-                None => (text, limit, plan.map(|plan| plan.value.clone())),
-            };
-            let algorithm = algorithm(&limit, own.is_some());
+        let texts = limits.chain(plans).map(|(index, plan, text)| {
+            // An override takes the place of each rate, under all plans.
+            match own.filter(|_| !is_concurrency(text)) {
+                Some(own) => (index, None, &own.limit, true),
+                None => (index, plan, text, false),
+            }
+        });
+        // The others keep nothing on the server.
+        let texts = texts.filter(|(_, _, text, _)| Fixed::of(text).is_none());
+        let stored = texts.map(|(index, plan, text, is_override)| {
+            let limit: Limit = text
+                .parse()
+                .map_err(|error| wrong("limit", format!("{error}")))?;
+            let plan = plan.map(|plan: &At<String>| plan.value.clone());
+            let algorithm = algorithm(&limit, is_override);
             let name = name(&rule.name, index, &algorithm, plan.as_deref());
             let key = String::from_utf8_lossy(&keys.key(&name, &user)).into_owned();
             let limit = text.value.clone();
             Ok(StoredKey { limit, plan, key })
         });
-        stored.collect()
+        let mut stored: Vec<_> = stored.collect::<Result<_, _>>()?;
+        // The plans of a key with an override have one key together.
+        stored.dedup();
+        Ok(stored)
     }
 
     /// Returns the names of keys under the secret of a policy, if it has one.
@@ -176,35 +148,6 @@ impl<C> RedisStore<C> {
 
 fn wrong(field: &str, message: String) -> StoredKeyError {
     StoredKeyError::Policy(Problem::error(field, "", message).into())
-}
-
-fn parsed(text: &At<String>) -> Result<Limit, StoredKeyError> {
-    text.parse()
-        .map_err(|error| wrong("limit", format!("{error}")))
-}
-
-/// Returns the user whose values these are.
-fn user_of(rule: &Rule, values: &[&str]) -> Result<Vec<u8>, StoredKeyError> {
-    let name = || rule.name.value.clone();
-    if rule.store.as_str() == MEMORY {
-        return Err(StoredKeyError::InMemory { rule: name() });
-    }
-    let parts = rule.key.iter().map(|part| part.value.clone());
-    if parts.len() != values.len() {
-        return Err(StoredKeyError::Values {
-            rule: name(),
-            parts: parts.collect(),
-            given: values.len(),
-        });
-    }
-    let is_key = |part: &str, value: &str| can_be_key(&FactName::new(part), &value.into());
-    let mut given = rule.key.iter().zip(values);
-    if let Some((part, value)) = given.find(|(part, value)| !is_key(part, value)) {
-        let (part, value) = (part.value.clone(), (*value).to_owned());
-        return Err(StoredKeyError::Address { part, value });
-    }
-    let key = KeySpec::of(rule).of_values(values.iter().copied());
-    Ok(user(&key))
 }
 
 /// Returns the name of a limit's algorithm. That of an override is the name of no other algorithm,

@@ -3,6 +3,7 @@
 mod fact;
 pub(crate) mod failure;
 mod key;
+mod missing;
 mod outcome;
 mod reads;
 
@@ -20,8 +21,9 @@ use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table, own_of};
 pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
+pub(crate) use missing::MissingKeys;
 pub use outcome::Outcome;
-pub(crate) use reads::Reads;
+pub(crate) use reads::{Plans, Reads};
 
 /// What a request asks of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub(crate) struct CompiledRule<C> {
     pub(crate) ban: Option<Ban<C>>,
     /// The limits of single keys, in the order of their hashes.
     pub(crate) overrides: Overrides,
+    /// Counts the requests that lack its key.
+    pub(crate) missing_keys: MissingKeys,
     /// What the file says.
     pub(crate) source: Rule,
 }
@@ -74,6 +78,24 @@ impl<C> CompiledRule<C> {
         }
     }
 
+    /// Returns the tables of its keys, those of a ban included.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table<C>> {
+        let ban = self.ban.iter().flat_map(|ban| {
+            let attempts = ban.attempts.iter().filter_map(|it| it.limit.table());
+            attempts.chain([&*ban.strikes, &*ban.bans])
+        });
+        self.limits
+            .iter()
+            .filter_map(|limit| limit.table())
+            .chain(ban)
+    }
+
+    /// Returns the name of a plan, if the rule has plans.
+    pub(crate) fn plan_name(&self, plan: usize) -> Option<&str> {
+        let plans = self.reads.plans.as_ref()?;
+        plans.names.get(plan).map(|name| &**name)
+    }
+
     /// Returns whether denials count towards a ban.
     pub(crate) fn bans_denials(&self) -> bool {
         self.ban.as_ref().is_some_and(|ban| ban.attempts.is_none())
@@ -88,20 +110,52 @@ impl<C> CompiledRule<C> {
         }
     }
 
+    /// Returns the limit of a key's own.
+    pub(crate) fn override_of(&self, hash: u64) -> Option<&Spec> {
+        own_of(&self.overrides, hash)
+    }
+
+    /// Returns whether an override takes the place of a limit under a plan: it does of each rate.
+    fn is_rate(&self, limit: usize, plan: usize) -> bool {
+        let rule_limit = self.limits.get(limit).map(|limit| &**limit);
+        match (self.spec(limit, plan), rule_limit) {
+            (Some(Spec::Rate(_) | Spec::Fixed(_)), _) => true,
+            (_, Some(RuleLimit::Remote(remote))) => remote.concurrency(plan).is_none(),
+            _ => false,
+        }
+    }
+
+    fn spec(&self, limit: usize, plan: usize) -> Option<&Spec> {
+        self.specs.get(limit)?.get(plan)
+    }
+
+    /// Returns the limit of a key's own, if it takes the place of a limit under all plans.
+    pub(crate) fn in_place_of(&self, limit: usize, hash: u64) -> Option<&Spec> {
+        let mut plans = 0..self.specs.get(limit)?.len();
+        let own = self.override_of(hash)?;
+        plans.all(|plan| self.is_rate(limit, plan)).then_some(own)
+    }
+
+    /// Returns whether a limit is not asked for a key that is unlimited under a plan: the text says
+    /// so, or an override, which takes the place of each rate.
+    pub(crate) fn is_unlimited(&self, limit: usize, plan: usize, hash: u64) -> bool {
+        let is_fixed = matches!(self.spec(limit, plan), Some(Spec::Fixed(_)));
+        is_fixed || (self.is_rate(limit, plan) && self.override_of(hash).is_some())
+    }
+
     /// Returns what one limit allows a key under a plan.
     pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
-        let rule_limit = &**self.limits.get(limit)?;
-        if let RuleLimit::Remote(remote) = rule_limit {
+        if let RuleLimit::Remote(remote) = &**self.limits.get(limit)? {
             if let Some(limit) = remote.concurrency(plan) {
                 return Some(Allowed::Concurrency(limit));
             }
         }
-        let is_rate = matches!(rule_limit, RuleLimit::Table(_) | RuleLimit::Remote(_));
-        let own = own_of(&self.overrides, hash).filter(|_| is_rate);
-        match own.or_else(|| self.specs.get(limit)?.get(plan))? {
+        let own = self.override_of(hash);
+        let own = own.filter(|_| self.is_rate(limit, plan));
+        match own.or_else(|| self.spec(limit, plan))? {
             Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
             Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
-            Spec::Own { .. } => None,
+            Spec::Own { .. } | Spec::Fixed(_) => None,
         }
     }
 
@@ -117,24 +171,6 @@ impl<C> CompiledRule<C> {
 }
 
 impl<C: Clock> CompiledRule<C> {
-    /// Forgets a key. Returns whether the key was known.
-    pub(crate) fn forget(&self, key: &KeyHash) -> bool {
-        let mut known = false;
-        for limit in &self.limits {
-            if let RuleLimit::Table(table) = &**limit {
-                known |= table.key(key).remove();
-            }
-        }
-        if let Some(ban) = &self.ban {
-            if let Some(RuleLimit::Table(table)) = ban.attempts.as_deref().map(|it| &it.limit) {
-                known |= table.key(key).remove();
-            }
-            known |= ban.strikes.key(key).remove();
-            known |= ban.bans.key(key).remove();
-        }
-        known
-    }
-
     /// Counts a denial or a failure of a key, and bans it if there were too many. Returns for how
     /// long.
     pub(crate) fn strike(&self, hash: u64) -> Option<Duration> {

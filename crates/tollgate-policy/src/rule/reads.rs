@@ -6,6 +6,7 @@ use super::fact::RuleFact;
 use super::key::KeySpec;
 use crate::facts::{FactName, Facts};
 use crate::file::{MissingFact, PolicyFile, Rule};
+use crate::limit::Fixed;
 use crate::when::with_text;
 
 /// What a rule reads of a request, and which rules apply with it.
@@ -13,6 +14,8 @@ use crate::when::with_text;
 pub(crate) struct Reads {
     pub(crate) key: KeySpec,
     pub(crate) missing: MissingFact,
+    /// The plans. A rule without plans has one here if it has a limit that needs no state, so that
+    /// other rules need not ask for it.
     pub(crate) plans: Option<Plans>,
     pub(crate) cost: Cost,
     /// The rules that it names in `also`.
@@ -49,17 +52,7 @@ impl Reads {
         Self {
             key: KeySpec::of(rule),
             missing: rule.missing,
-            plans: rule.plan.as_ref().map(|plan| {
-                let names = plan.limits.iter().map(|(name, _)| name.as_str());
-                Plans {
-                    by: RuleFact::of(rule, &plan.by),
-                    names: names.clone().map(Into::into).collect(),
-                    default: plan.default.as_ref().and_then(|default| {
-                        let mut names = names.clone();
-                        names.position(|name| name == default.value)
-                    }),
-                }
-            }),
+            plans: Plans::of_rule(rule),
             cost: Cost {
                 estimate: estimate.map(|fact| RuleFact::of(rule, fact.as_str())),
                 default: cost.default.value,
@@ -76,19 +69,63 @@ impl Reads {
 /// The plans of a rule.
 #[derive(Debug)]
 pub(crate) struct Plans {
-    pub(crate) by: RuleFact,
+    by: Option<RuleFact>,
     /// The names, in the order of the plans.
     pub(crate) names: Vec<Box<str>>,
-    pub(crate) default: Option<usize>,
+    default: Option<usize>,
+    /// For each plan, its limit if that needs no state.
+    pub(crate) fixed: Vec<Option<Fixed>>,
+    /// Whether the limit of the key decides before `fixed` does.
+    pub(crate) keys_first: bool,
 }
 
 impl Plans {
+    fn of_rule(rule: &Rule) -> Option<Self> {
+        let of_keys = rule
+            .overrides
+            .iter()
+            .any(|own| Fixed::of(&own.limit).is_some());
+        let plan = match &rule.plan {
+            Some(plan) => plan,
+            None => {
+                let fixed = rule.limits.iter().find_map(|limit| Fixed::of(limit));
+                return (of_keys || fixed.is_some()).then(|| Self {
+                    by: None,
+                    names: Vec::new(),
+                    default: Some(0),
+                    fixed: vec![fixed],
+                    keys_first: !rule.overrides.is_empty(),
+                });
+            }
+        };
+        let names = || plan.limits.iter().map(|(name, _)| name.as_str());
+        let fixed: Vec<_> = plan
+            .limits
+            .iter()
+            .map(|(_, text)| Fixed::of(text))
+            .collect();
+        Some(Self {
+            by: Some(RuleFact::of(rule, &plan.by)),
+            names: names().map(Into::into).collect(),
+            default: plan
+                .default
+                .as_ref()
+                .and_then(|default| names().position(|name| name == default.value)),
+            keys_first: of_keys
+                || (!rule.overrides.is_empty() && fixed.iter().any(Option::is_some)),
+            fixed,
+        })
+    }
+
     /// Returns the plan of a request, or the default. A fact with several values names no plan.
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<usize> {
-        let named = self.by.values(facts).single().and_then(|value| {
-            let is = |name: &str| self.names.iter().position(|known| **known == *name);
-            with_text(&value, is)
-        });
+        let by = self.by.as_ref();
+        let named = by
+            .and_then(|by| by.values(facts).single())
+            .and_then(|value| {
+                let is = |name: &str| self.names.iter().position(|known| **known == *name);
+                with_text(&value, is)
+            });
         named.or(self.default)
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tollgate::Keep;
-use tollgate::Quota;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::Clock;
+use tollgate::{AnyAlgorithm, Quota};
 
 use super::RuleState;
 use super::saved::Saved;
@@ -22,7 +22,7 @@ pub(crate) struct Change<C> {
 enum What {
     Quota { plan: usize, quota: Quota },
     Concurrency { plan: usize, limit: u64 },
-    Set { hash: u64, own: Spec },
+    Set { hash: u64, algorithm: AnyAlgorithm },
     Unset { hash: u64 },
 }
 
@@ -176,6 +176,11 @@ fn changes<C>(
         return Err(OTHER);
     };
     let mut changes = Vec::new();
+    let has_state = |spec: &Spec| !matches!(spec, Spec::Fixed(_));
+    let had_state = !matches!(&**limit, RuleLimit::OneSlots(plans) if plans.is_empty());
+    if !had_state && overrides.iter().any(|(_, own)| has_state(own)) {
+        return Err(OTHER);
+    }
     if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
         let same_overrides = old.source.overrides == rule.overrides;
@@ -188,6 +193,8 @@ fn changes<C>(
     for (plan, (was, spec)) in was.iter().zip(specs).enumerate() {
         match (was, spec) {
             _ if was == spec => {}
+            // The plan is not asked.
+            (_, Spec::Fixed(_)) => {}
             (Spec::Rate(was), Spec::Rate(spec)) => {
                 let quota = spec.quota();
                 if was.with_quota(quota) != Ok(*spec) {
@@ -212,7 +219,13 @@ fn changes<C>(
             .filter(|(hash, _)| !has(overrides, *hash));
         changes.extend(gone.map(|(hash, _)| What::Unset { hash: *hash }));
         let set = overrides.iter().filter(|own| !old.overrides.contains(own));
-        changes.extend(set.cloned().map(|(hash, own)| What::Set { hash, own }));
+        changes.extend(set.map(|(hash, own)| match *own {
+            Spec::Rate(algorithm) => What::Set {
+                hash: *hash,
+                algorithm,
+            },
+            _ => What::Unset { hash: *hash },
+        }));
     }
     Ok((Arc::clone(limit), changes))
 }
@@ -234,14 +247,8 @@ impl<C: Clock> Change<C> {
             (RuleLimit::OneSlots(plans), What::Concurrency { plan, limit }) => {
                 let _ = plans.get(plan).map(|plan| plan.set_limit(limit));
             }
-            (
-                RuleLimit::Table(table),
-                What::Set {
-                    hash,
-                    own: Spec::Rate(own),
-                },
-            ) => {
-                let _ = table.key(&KeyHash(hash)).set_override(own);
+            (RuleLimit::Table(table), What::Set { hash, algorithm }) => {
+                let _ = table.key(&KeyHash(hash)).set_override(algorithm);
             }
             (RuleLimit::Table(table), What::Unset { hash }) => {
                 table.key(&KeyHash(hash)).remove_override();

@@ -169,7 +169,7 @@ impl<C: PolicyClock> Policy<C> {
 fn text(spec: &Spec) -> String {
     match spec {
         Spec::Rate(algorithm) => algorithm.to_string(),
-        Spec::Concurrency(_) | Spec::Own { .. } => String::new(),
+        Spec::Concurrency(_) | Spec::Own { .. } | Spec::Fixed(_) => String::new(),
     }
 }
 
@@ -344,6 +344,7 @@ impl Saved {
                 .map(|was| was.with_utc_of(clock));
             let is_same = match (was, spec) {
                 (Some(was), Spec::Rate(spec)) => was.with_quota(spec.quota()) == Ok(*spec),
+                (_, Spec::Fixed(_)) => true,
                 _ => false,
             };
             if !is_same {

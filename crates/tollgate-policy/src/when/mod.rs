@@ -2,6 +2,7 @@
 
 mod condition;
 mod covers;
+mod deeper;
 mod display;
 mod error;
 mod failure;

@@ -291,6 +291,16 @@ impl PathPattern {
         matches!(&*self.segments, [Segment::Rest])
     }
 
+    /// Returns this pattern with `**` in place of the `*` at its end, if it has no other `**`.
+    pub(super) fn deeper(&self) -> Option<Self> {
+        let (last, before) = self.segments.split_last()?;
+        let is_one = *last == Segment::One && !before.iter().any(Segment::is_rest);
+        let segments = before.iter().cloned().chain([Segment::Rest]);
+        is_one.then(|| Self {
+            segments: segments.collect(),
+        })
+    }
+
     pub(super) fn segments(&self) -> &[Segment] {
         &self.segments
     }

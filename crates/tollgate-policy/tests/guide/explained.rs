@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate::ManualClock;
+use tollgate::{Denied, ManualClock};
 use tollgate_policy::explain::{Applied, Explained, KeyPart, List};
 use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{Decision, Policy, Problems, Reason, explain};
@@ -43,9 +43,10 @@ fn explained(rules: &[Explained]) -> Vec<Ask> {
         match asked.denies {
             Some(_) => asks.push(ask("", None, 0)),
             // A decision does not show the limit of an override.
+            None if asked.limits == ["unlimited"] => {}
             None if asked.is_override => asks.push(ask("override", None, asked.cost.permits)),
             None => {
-                for limit in &asked.limits {
+                for limit in asked.limits.iter().filter(|limit| *limit != "unlimited") {
                     asks.push(match limit == ATTEMPTS {
                         true => ask(limit, None, 1),
                         false => ask(limit, plan.clone(), asked.cost.permits),
@@ -131,7 +132,13 @@ fn a_policy_asks_what_is_explained() {
         };
         match decision.reason() {
             Some(
-                Reason::MissingKey { rule } | Reason::Ambiguous { rule } | Reason::NoPlan { rule },
+                Reason::MissingKey { rule }
+                | Reason::Ambiguous { rule }
+                | Reason::NoPlan { rule }
+                | Reason::Limit {
+                    rule,
+                    denied: Denied::Never { limit: 0, .. },
+                },
             ) => {
                 let rule = explanation.rules.iter().find(|known| known.name == rule);
                 assert!(rule.is_some_and(denies), "{}", context());

@@ -23,10 +23,11 @@ const BAN_OF_FAILURES: &str =
     "ban = { after = 3, of = \"failures\", for = \"4s\", within = \"2000001us\" }\n";
 /// The limit of the requests that may fail before [`BAN_OF_FAILURES`].
 pub(crate) const ATTEMPTS: &str = "fixed-window 3/2000001us first-hit";
-const KEYS: [&str; 5] = [
+const KEYS: [&str; 6] = [
     "\"user\"",
     "\"client-ip\"",
     "\"header:x-k\"",
+    "\"header.x-k\"",
     "[\"user\", \"tier\"]",
     "",
 ];
@@ -65,8 +66,11 @@ pub(crate) fn policy(random: &mut Random) -> String {
 
 fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
     let start = text.len();
-    let _ = writeln!(text, "[[rule]]\nname = \"r{number}\"");
+    let is_limit = number > 0 && random.one_in(8);
+    let table = if is_limit { "limit" } else { "rule" };
+    let _ = writeln!(text, "[[{table}]]\nname = \"r{number}\"");
     match random.below(5) {
+        _ if is_limit => {}
         0 => {}
         1 if number > 0 => *text += "when = \"never\"\n",
         2 => {
@@ -98,7 +102,11 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
         }
     }
     *text += "capacity = 1000\n";
-    let limit = one(random, &LIMITS);
+    let limit = match random.one_in(8) {
+        true => one(random, &["unlimited", "0"]),
+        false => one(random, &LIMITS),
+    };
+    let is_fixed = ["unlimited", "0"].contains(&limit);
     let is_concurrency = limit.starts_with("concurrency");
     if has_plans {
         let other = one(random, &LIMITS[..9]);
@@ -114,24 +122,31 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
         );
         if random.one_in(3) {
             let tier = one(random, &["free", "none"]);
+            let own = one(random, &["2/3s", "2/3s", "unlimited", "0"]);
             let _ = writeln!(
                 text,
-                "override = [{{ key = [\"u1\", \"{tier}\"], limit = \"2/3s\" }}]"
+                "override = [{{ key = [\"u1\", \"{tier}\"], limit = \"{own}\" }}]"
             );
         }
-    } else if random.one_in(4) {
+    } else if !is_fixed && random.one_in(4) {
         let second = one(random, &["6/2s", "fixed-window 7/4s"]);
         let _ = writeln!(text, "limit = [\"{limit}\", \"{second}\"]");
     } else {
         let _ = writeln!(text, "limit = \"{limit}\"");
         if key == "\"user\"" && !is_concurrency && random.one_in(3) {
-            *text += "override = [{ key = \"u1\", limit = \"2/3s\" }]\n";
+            let own = one(random, &["2/3s", "2/3s", "unlimited", "0"]);
+            let _ = writeln!(text, "override = [{{ key = \"u1\", limit = \"{own}\" }}]");
         }
     }
     if !is_concurrency {
         match random.below(6) {
             0 => *text += "cost = 2\n",
-            1 => *text += "cost = \"header:x-n\"\n",
+            1 => {
+                *text += one(
+                    random,
+                    &["cost = \"header:x-n\"\n", "cost = \"header.x-n\"\n"],
+                )
+            }
             2 => {
                 *text +=
                     "cost = { estimate = \"header:x-n\", min = 0, max = 3, settle = \"used\" }\n"
@@ -146,8 +161,9 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
         let of_rule = &text[start..];
         let has = |part: &str| of_rule.contains(part);
         // Requests without a key are not banned, and what is explained of an override is short.
-        let of_failures = !has("override") && random.one_in(2);
-        if !key.is_empty() && !has("shared") && random.one_in(3) {
+        let of_failures = !has("override") && (is_fixed || random.one_in(2));
+        let can_ban = !key.is_empty() && !has("shared") && (of_failures || !is_fixed);
+        if can_ban && random.one_in(3) {
             // No sum of the times that pass is as long as the period in which denials count.
             *text += match of_failures {
                 true => BAN_OF_FAILURES,
@@ -155,7 +171,7 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
             };
         }
     }
-    if !after.is_empty() && random.one_in(2) {
+    if !is_limit && !after.is_empty() && random.one_in(2) {
         let also = &after[random.below(after.len() as u64) as usize];
         let _ = writeln!(text, "also = [\"{also}\"]");
     }
@@ -169,11 +185,13 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
 }
 
 fn condition(random: &mut Random) -> String {
-    let simple = match random.below(7) {
+    let simple = match random.below(9) {
         0 => "method = [\"GET\", \"PUT\"]".to_owned(),
         1 => "header.x-k = \"k*\"".to_owned(),
         2 => "user = false".to_owned(),
         3 => "host = \"*.example.com\"".to_owned(),
+        5 => "\"header.x-k\" = \"k1\"".to_owned(),
+        6 => "\"header:x-k\" = true".to_owned(),
         4 => "header = { x-k = { suffix = \"1\" } }".to_owned(),
         _ => format!("path = \"{}\"", one(random, &PATHS)),
     };

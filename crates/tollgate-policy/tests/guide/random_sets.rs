@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use tollgate::ManualClock;
+use tollgate::{Denied, ManualClock};
 use tollgate_policy::{Decision, Facts, Policy, Reason};
 
 use crate::lines::Pairs;
@@ -65,8 +65,12 @@ fn several_sets_ask_what_each_of_them_asks() {
         assert_eq!(together.is_allowed(), later.is_allowed(), "{context}");
         assert_eq!(asked(&together), asked(&later), "{context}");
         assert_eq!(together.denied_by(), later.denied_by(), "{context}");
-        // A list, or a rule without a key, decides before the limits.
-        let is_limit = |it: &Decided<'_>| matches!(it.reason(), Some(Reason::Limit { .. }));
+        // A list, a rule without a key, or a limit of 0 decides before the limits.
+        let is_zero = |denied| matches!(denied, Denied::Never { limit: 0, .. });
+        let is_limit = |it: &Decided<'_>| match it.reason() {
+            Some(Reason::Limit { denied, .. }) => !is_zero(denied),
+            _ => false,
+        };
         let mut denied_ones = decisions.iter().filter(|it| !it.is_allowed());
         if let Some(first) = denied_ones.find(|it| !is_limit(it)) {
             assert_eq!(together.denied_by(), first.denied_by(), "{context}");

@@ -124,10 +124,32 @@ fn an_empty_file_changes_nothing() {
     let (live, path) = from_file("empty");
     fs::write(&path, "").expect("written");
     assert_unreadable(&live, &path, ErrorKind::UnexpectedEof);
-    fs::write(&path, "# no rules").expect("written");
+    fs::write(&path, "# cut").expect("written");
+    let error = live.reload_if_changed(&path).expect("a change");
+    let error = error.expect_err("no rules").to_string();
+    let start = format!("{}: error: rule is missing, and so are", path.display());
+    assert!(error.starts_with(&start), "{error}");
+    assert!(live.reload_if_changed(&path).is_none());
+    assert_eq!(left(&live, "ann"), Some(6));
+
+    fs::write(&path, "rule = []").expect("written");
     let reloaded = live.reload_if_changed(&path).expect("a change");
     let state = reloaded.expect("a policy without rules").state("a");
     assert_eq!(state, Some(RuleState::Removed));
+}
+
+#[test]
+fn warnings_name_the_file() {
+    let (live, path) = from_file("warnings");
+    fs::write(&path, limit("10/h") + "when = { pth = '/a' }").expect("written");
+    for reloaded in [
+        live.reload_if_changed(&path).expect("a change"),
+        live.reload_file(&path),
+    ] {
+        let warnings = reloaded.expect("a policy").warnings().to_string();
+        let start = format!("{}:5:8: warning: rule \"a\": when.pth", path.display());
+        assert!(warnings.starts_with(&start), "{warnings}");
+    }
 }
 
 #[test]

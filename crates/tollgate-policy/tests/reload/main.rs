@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use tollgate::{ManualClock, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
-use tollgate_policy::{LivePolicy, Policy, RuleState};
+use tollgate_policy::file::PolicyFile;
+use tollgate_policy::{FactName, LivePolicy, Policy, RuleState};
 
 fn live(text: &str) -> (LivePolicy<ManualClock>, ManualClock) {
     let clock = ManualClock::new();
@@ -202,7 +203,7 @@ fn a_bad_file_changes_nothing() {
     let text = rule("a", "key = 'user'\nlimit = '2/h'") + &rule("b", "limit = '2/fortnight'");
     let problems = live.reload_toml(&text).expect_err("a unit that is unknown");
     assert!(problems.to_string().contains("fortnight"), "{problems}");
-    assert_eq!(live.load().rules().collect::<Vec<_>>(), ["a"]);
+    assert!(live.load().rules().map(|rule| rule.name.as_str()).eq(["a"]));
     assert_eq!(left(&live, "ann"), Some(8));
 }
 
@@ -266,4 +267,72 @@ fn a_thousand_reloads_exceed_no_bound_and_fail_no_decision() {
         let summary = summary.unwrap_or_else(|excess| panic!("{user}: {excess}"));
         assert!(summary.granted > 0, "{user}");
     }
+}
+
+#[test]
+fn a_reload_returns_the_warnings_of_the_new_policy() {
+    let (live, _) = live(&rule("a", "limit = '5/s'"));
+    let text = rule("a", "when = { pth = '/a' }\nlimit = ['5/s', '900/min']");
+    let reloaded = live.reload_toml(&text).expect("a policy");
+    let warnings = reloaded.warnings();
+    assert_eq!(
+        (warnings.errors(), warnings.warnings()),
+        (0, 2),
+        "{warnings}"
+    );
+    let checked = Policy::builder().check_toml(&text);
+    assert_eq!(*warnings, checked);
+    let reloaded = live.reload_toml(&rule("a", "limit = '5/s'"));
+    assert!(reloaded.expect("a policy").warnings().is_empty());
+}
+
+#[test]
+fn a_fact_that_a_resolver_computes_is_no_warning() {
+    let builder = Policy::builder().clock(ManualClock::new());
+    let builder = builder.resolver("pth", |facts| facts.fact(&FactName::new("path")));
+    let text = rule("a", "when = { pth = '/a' }\nlimit = '5/s'");
+    let live = LivePolicy::new(builder.build_toml(&text).expect("a policy"));
+    let reloaded = live.reload_toml(&text).expect("a policy");
+    assert!(reloaded.warnings().is_empty(), "{}", reloaded.warnings());
+}
+
+#[test]
+fn a_policy_that_has_lost_all_rules_is_refused_unless_it_says_so() {
+    let deny = "[[deny]]\nname = 'x'\nwhen = { method = 'PUT' }\n";
+    let texts = [
+        rule("a", "limit = '5/s'"),
+        deny.into(),
+        deny.replace("deny", "allow"),
+    ];
+    for text in &texts {
+        let (live, _) = live(text);
+        for lost in ["", "# limits", "apply = 'all'"] {
+            let error = live.reload_toml(lost).expect_err("no rules");
+            let message = "error: rule is missing, and so are `deny` and `allow`, but the policy \
+                           has some; if no rule is meant, write `rule = []`";
+            assert_eq!(error.to_string(), message);
+            let error = live.reload(&PolicyFile::default()).expect_err("no rules");
+            assert_eq!(error.to_string(), message);
+        }
+        // The errors of a text that can't be read are enough.
+        let error = live.reload_toml("[[rule").expect_err("no policy");
+        assert_eq!(error.errors(), 1);
+        let put = live.decide(&[("method", "PUT")]);
+        assert_eq!(put.asked().count(), usize::from(text.contains("rule")));
+
+        for other in &texts {
+            let _ = live.reload_toml(other).expect("a policy");
+        }
+        let none = live.reload_toml("rule = []\n").expect("no rules");
+        assert!(none.warnings().is_empty(), "{}", none.warnings());
+        assert!(live.decide(&()).is_allowed());
+        // A policy without rules has none to lose.
+        assert!(live.reload_toml("# limits").is_ok());
+    }
+    let (live, _) = live(&texts[0]);
+    let none = PolicyFile::from_json("{ \"rule\": [] }").expect("no rules");
+    assert_eq!(
+        live.reload(&none).expect("no rules").state("a"),
+        Some(RuleState::Removed)
+    );
 }

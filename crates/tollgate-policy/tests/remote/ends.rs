@@ -143,7 +143,7 @@ fn a_future_that_is_dropped_at_any_poll_leaves_its_place() {
 #[test]
 fn a_banned_key_makes_no_call() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\nfallback = 'closed'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '00'\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 2, for = '10min', within = '1h' }",
     );
     for (calls, seconds) in [(1, 30), (1, 600), (0, 600), (0, 600)] {
@@ -160,7 +160,7 @@ fn a_banned_key_makes_no_call() {
 #[test]
 fn denials_that_a_dropped_future_did_not_see_do_not_count() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\nfallback = 'closed'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '00'\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 2, for = '10min', within = '1h' }",
     );
     far.state().pending = [0, 1];
@@ -207,7 +207,7 @@ fn the_synchronous_decision_reports_a_rule_in_the_shadow_once() {
 #[test]
 fn a_store_that_names_a_limit_out_of_range_denies_by_the_first() {
     let (policy, _, far) =
-        policy("[[rule]]\nname = 'a'\nlimit = ['5', '0']\nstore = 'far'\nfallback = 'closed'");
+        policy("[[rule]]\nname = 'a'\nlimit = ['5', '00']\nstore = 'far'\nfallback = 'closed'");
     far.state().wrong_index = Some(usize::MAX);
     let denied = run(policy.decide_async(&ANN));
     assert!(matches!(
@@ -302,7 +302,7 @@ fn costs_go_to_the_limits_that_they_are_of() {
 #[test]
 fn the_limit_that_denies_is_banned_at_its_store() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['9', '0']\nstore = 'far'\nfallback = 'closed'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = ['9', '00']\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 1, for = '10min', within = '1h' }",
     );
     assert!(!run(policy.decide_async(&ANN)).is_allowed());
@@ -349,7 +349,7 @@ fn stores_give_back_in_the_opposite_order() {
 
 #[test]
 fn rules_on_trial_are_asked_last_and_apart() {
-    let trial = "[[rule]]\nname = 'trial'\nlimit = '0'\nstore = 'near'\nfallback = 'closed'\nshadow = true\n";
+    let trial = "[[rule]]\nname = 'trial'\nlimit = '00'\nstore = 'near'\nfallback = 'closed'\nshadow = true\n";
     for store in ["near", "far"] {
         let rule =
             format!("[[rule]]\nname = 'a'\nlimit = '1'\nstore = '{store}'\nfallback = 'closed'");
@@ -371,7 +371,7 @@ fn rules_on_trial_are_asked_last_and_apart() {
 #[test]
 fn only_denials_for_too_many_permits_count_towards_a_ban() {
     let (policy, _, far) = policy(
-        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '0'\nstore = 'far'\nfallback = 'closed'\n\
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '00'\nstore = 'far'\nfallback = 'closed'\n\
          ban = { after = 3, for = '10min', within = '1h' }",
     );
     let deny = |denied: Denied| {

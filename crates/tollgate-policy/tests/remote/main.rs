@@ -1,6 +1,7 @@
 //! Rules whose stores decide asynchronously, together with rules in memory.
 
 mod ends;
+mod keys;
 mod store;
 
 use std::pin::pin;
@@ -277,7 +278,7 @@ fn a_future_that_is_dropped_gives_the_permits_of_this_process_back() {
 
 #[test]
 fn a_future_that_is_dropped_while_a_store_undoes_gives_the_permits_of_this_process_back() {
-    let (policy, _, far) = policy(&FOUR.replace("'8'", "'0'"));
+    let (policy, _, far) = policy(&FOUR.replace("'8'", "'00'"));
     far.state().pending = [1, 0];
     {
         let mut future = pin!(policy.decide_async(&ANN));
@@ -438,6 +439,40 @@ fn a_key_with_an_override_has_a_limit_of_its_own_at_its_store() {
 }
 
 #[test]
+fn a_key_whose_override_is_unlimited_or_0_needs_no_call() {
+    for limit in [
+        "limit = ['1', '2']",
+        "limit = 'unlimited'",
+        "limit = '0'",
+        "plan = { by = 'tier', free = '1', pro = 'unlimited' }",
+    ] {
+        let (policy, _, far) = policy(&format!(
+            "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'far'\nfallback = 'closed'\n{limit}\n\
+             override = [{{ key = 'ann', limit = 'unlimited' }}, {{ key = 'bob', limit = '0' }}, \
+             {{ key = 'zoe', limit = '7' }}]"
+        ));
+        far.state().is_down = true;
+        for (user, is_allowed) in [("ann", true), ("bob", false)] {
+            for tier in ["free", "pro", "none"] {
+                let request = [("user", user), ("tier", tier)];
+                let decision = run(policy.decide_async(&request));
+                assert_eq!(decision.is_allowed(), is_allowed, "{user} {limit}");
+                assert_eq!(decision.asked().count(), 0, "{user} {limit}");
+                assert_eq!(decision.retry_after(), None, "{user} {limit}");
+                assert_eq!(policy.decide(&request).is_allowed(), is_allowed);
+            }
+        }
+        assert!(far.calls().is_empty(), "{limit}");
+        far.state().is_down = false;
+        for tier in ["free", "pro", "none"] {
+            let decision = run(policy.decide_async(&[("user", "zoe"), ("tier", tier)]));
+            assert!(decision.is_allowed(), "{limit}");
+            assert_eq!(far.calls().len(), 1, "{limit}");
+        }
+    }
+}
+
+#[test]
 fn an_override_of_a_rule_whose_store_is_in_this_process_is_an_error() {
     let here = tollgate_policy::Store::here(|_| Err("must not be asked".into()));
     let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'here'\nfallback = 'closed'\n\
@@ -555,4 +590,43 @@ fn a_store_that_takes_no_secret_refuses_one() {
     };
     let expected = format!("{}\n{}", refused("far"), refused("near"));
     assert_eq!(builder.check_toml(&text).to_string(), expected);
+}
+
+#[test]
+fn an_unlimited_or_closed_limit_needs_no_call() {
+    let (policy, near, _) = policy(
+        "[[rule]]
+        name = 'plans'
+        when = { path = '/plans' }
+        key = 'user'
+        plan = { by = 'tier', pro = 'unlimited', free = '3', none = '0' }
+        store = 'near'
+        fallback = 'closed'
+        [[rule]]
+        name = 'all'
+        limit = 'unlimited'
+        store = 'near'
+        fallback = 'closed'",
+    );
+    near.state().is_down = true;
+    let ask = |path, tier| {
+        let facts = [("path", path), ("user", "ann"), ("tier", tier)];
+        let decision = run(policy.decide_async(&facts));
+        assert_eq!(
+            policy.decide(&facts).is_allowed(),
+            decision.is_allowed() && (path, tier) != ("/plans", "free")
+        );
+        (
+            decision.is_allowed(),
+            decision.retry_after(),
+            decision.asked().count(),
+        )
+    };
+    assert_eq!(ask("/plans", "pro"), (true, None, 0));
+    assert_eq!(ask("/plans", "none"), (false, None, 0));
+    assert_eq!(ask("/", "free"), (true, None, 0));
+    assert!(near.state().calls.is_empty());
+    near.state().is_down = false;
+    assert_eq!(ask("/plans", "free"), (true, None, 1));
+    assert_eq!(near.state().calls.len(), 1);
 }

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) fallback: FallbackKind,
     /// What denials answer, in place of a wait.
     pub(crate) denied: Option<Denied>,
+    /// Whether the store can say what keys have, and reset them.
+    pub(crate) has_verbs: bool,
     /// The position that denials name, in place of the right one.
     pub(crate) wrong_index: Option<usize>,
 }
@@ -45,6 +47,7 @@ impl Default for State {
             is_down: false,
             fallback: FallbackKind::Closed,
             denied: None,
+            has_verbs: false,
             wrong_index: None,
         }
     }
@@ -93,6 +96,22 @@ impl Store {
             Poll::Pending
         })
         .await;
+    }
+
+    /// Asks or changes the state, if the store can.
+    fn verb<'a, T: 'a>(
+        &'a self,
+        run: impl FnOnce(&mut State) -> T + Send + 'a,
+    ) -> Option<RemoteFuture<'a, Result<T, RemoteError>>> {
+        self.state().has_verbs.then_some(())?;
+        Some(Box::pin(async move {
+            self.wait(0).await;
+            let mut state = self.state();
+            match state.is_down {
+                true => Err("the store is down".into()),
+                false => Ok(run(&mut state)),
+            }
+        }))
     }
 
     fn take_now(&self, asked: &[RemoteAsk<'_>]) -> Result<Vec<(Key, GrantInfo)>, RemoteDenied> {
@@ -165,8 +184,38 @@ impl RemoteStore for Store {
         ask: RemoteAsk<'a>,
         long: Duration,
     ) -> RemoteFuture<'a, Option<Duration>> {
-        self.state().banned.push((key(&ask), long));
-        Box::pin(async { None })
+        let mut state = self.state();
+        state.banned.push((key(&ask), long));
+        let told = state.has_verbs.then_some(long);
+        Box::pin(async move { told })
+    }
+
+    fn available<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let permits = limit(&ask).permits[ask.plan];
+        self.verb(move |state| permits - state.taken.get(&key(&ask)).copied().unwrap_or(0))
+    }
+
+    fn banned_for<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<Option<Duration>, RemoteError>>> {
+        self.verb(move |state| {
+            let mut banned = state.banned.iter();
+            banned.find_map(|(known, long)| (*known == key(&ask)).then_some(*long))
+        })
+    }
+
+    fn reset<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<(), RemoteError>>> {
+        self.verb(move |state| {
+            state.taken.remove(&key(&ask));
+            state.banned.retain(|(known, _)| *known != key(&ask));
+        })
     }
 }
 

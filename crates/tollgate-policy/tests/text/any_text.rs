@@ -58,7 +58,7 @@ impl Numbers {
     }
 }
 
-const TOKENS: [&str; 40] = [
+const TOKENS: [&str; 44] = [
     "0",
     "-1",
     "18446744073709551616",
@@ -70,6 +70,9 @@ const TOKENS: [&str; 40] = [
     "[]",
     "{}",
     "[[rule]]",
+    "[[limit]]",
+    "\"unlimited\"",
+    "\"0\"",
     "[rule.when]",
     "[[rule.override]]",
     "name = \"login\"",
@@ -82,6 +85,7 @@ const TOKENS: [&str; 40] = [
     "\"login\"",
     "\"path:x\"",
     "\"header:\"",
+    "header.x",
     "\"10min\"",
     "\"512MiB\"",
     "any",

@@ -34,7 +34,7 @@ fn every_field_is_read() {
     assert_eq!(secret, Some(&expected));
     assert_eq!(
         (file.deny.len(), file.allow.len(), file.rules.len()),
-        (2, 1, 5)
+        (2, 1, 6)
     );
 
     let login = rule(&file, "login");
@@ -63,6 +63,11 @@ fn every_field_is_read() {
     let statuses: Vec<_> = file.deny.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Some(451.into()), None]);
     assert_eq!(file.allow[0].status, None);
+
+    let members = rule(&file, "members");
+    assert!(members.is_limit && !login.is_limit);
+    assert_eq!(members.when.value, Applies::Never);
+    assert_eq!(members.overrides[0].limit.value, "unlimited");
 
     let whole = rule(&file, "whole-service");
     assert_eq!(
@@ -179,7 +184,7 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
     assert_eq!(
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
-         Known: apply, memory, facts, key-secret, deny, allow, rule\n\
+         Known: apply, memory, facts, key-secret, deny, allow, rule, limit\n\
          error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
          error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\

@@ -2,10 +2,12 @@
 
 mod any_text;
 mod every_field;
+mod fields;
 mod golden;
 mod json;
 mod large;
 mod listed;
+mod names;
 mod problems;
 
 /// A policy that uses every field, and every form of its value.

@@ -179,3 +179,18 @@ fn a_policy_without_rules_limits_nothing() {
     assert_eq!(warned(&entry("allow")), message);
     assert_eq!(warned(&entry("deny")), "");
 }
+
+#[test]
+fn a_limit_that_no_rule_names_never_applies() {
+    let limit = "[[limit]]\nname = 'whole'\nlimit = '9/s'\n";
+    let message = "2:8: warning: limit \"whole\": name is \"whole\", but no rule names it in `also`, so \
+                   it never applies";
+    let text = format!("{limit}{}", rules(&[""]));
+    assert_eq!(warned(&text), message);
+    let text = format!("{limit}{}", rules(&["also = 'whole'"]));
+    assert_eq!(warned(&text), "");
+    assert_eq!(
+        warned(limit),
+        format!("warning: the policy has no rules, so it limits nothing\n{message}")
+    );
+}

@@ -1,4 +1,5 @@
-//! Guides: limits for servers, and how to come from `tower_governor`.
+//! Guides: limits for servers, in production and under attack, and how to come from
+//! `tower_governor`.
 //!
 //! They are the pages of the crate's folder `docs`.
 
@@ -7,6 +8,14 @@
 #[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/HTTP.md")]
 pub mod http {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/PRODUCTION.md")]
+pub mod production {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/SECURITY.md")]
+pub mod security {}
 
 #[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/FROM_TOWER_GOVERNOR.md")]

@@ -94,8 +94,8 @@ impl<A> RateLimitLayer<A> {
 }
 
 impl<A: Admission, M> RateLimitLayer<A, M> {
-    /// Returns the same layer, with a type that does not say the kind of its limits. So it can stand
-    /// in a struct, or in a list with other layers.
+    /// Returns the same layer, with a type that does not say the kind of its limits. So it can
+    /// stand in a struct, or in a list with other layers.
     ///
     /// Call it after methods that only some limits have, such as [`cost`](Self::cost). A request
     /// whose answer has fields, or that is settled, then allocates once more.

@@ -1,9 +1,9 @@
 //! Statistics of limiters as metrics of the crate `metrics`.
 
-use metrics::{counter, describe_counter, describe_gauge, gauge};
+use metrics::{Label, counter, describe_counter, describe_gauge, gauge};
 use tollgate::stats::{Metric, Metrics, Value};
 
-/// Sets metrics of the crate `metrics` to the statistics of a limiter, with the label `rule`.
+/// Sets metrics of the crate `metrics` to the statistics of a limiter, with these labels.
 ///
 /// Call it where the metrics are read, or every few seconds: the statistics of a table count its
 /// keys, which takes some time. The names are those of
@@ -18,11 +18,15 @@ use tollgate::stats::{Metric, Metrics, Value};
 /// let table = Arc::new(Keyed::token_bucket(Quota::per_second(5), 100_000)?);
 /// let limit = RateLimitLayer::by_address(Arc::clone(&table)).name("address");
 /// // Where `/metrics` is answered:
-/// record_stats("address", &table.stats());
+/// record_stats(&[("rule", "address")], &table.stats());
 /// # let _ = limit;
 /// # Ok::<(), tollgate::error::LimiterError>(())
 /// ```
-pub fn record_stats(rule: &str, stats: &dyn Metrics) {
+///
+/// For a policy, call it for each rule and each table of its `stats()`.
+pub fn record_stats(labels: &[(&str, &str)], stats: &dyn Metrics) {
+    let label = |(name, value): &(&str, &str)| Label::new((*name).to_owned(), (*value).to_owned());
+    let labels: Vec<_> = labels.iter().map(label).collect();
     for metric in Metric::ALL {
         let Some(value) = stats.value(*metric) else {
             continue;
@@ -31,11 +35,11 @@ pub fn record_stats(rule: &str, stats: &dyn Metrics) {
         match value {
             Value::Whole(value) if metric.is_counter() => {
                 describe_counter!(name.clone(), metric.help());
-                counter!(name, "rule" => rule.to_owned()).absolute(value);
+                counter!(name, labels.clone()).absolute(value);
             }
             value => {
                 describe_gauge!(name.clone(), metric.help());
-                gauge!(name, "rule" => rule.to_owned()).set(real(value));
+                gauge!(name, labels.clone()).set(real(value));
             }
         }
     }

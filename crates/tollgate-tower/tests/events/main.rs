@@ -156,6 +156,31 @@ fn a_server_without_addresses_is_warned_of_once() {
     assert_eq!((warnings, denials, events.len()), (1, 4, 5));
 }
 
+/// A policy names a fact that nothing supplies. What a client leaves out is no warning.
+#[test]
+fn a_rule_whose_key_nothing_supplies_is_warned_of_once() {
+    let events = events(async {
+        let rule = |name: &str, key: &str| {
+            let when = format!("when = {{ path = '/{name}' }}");
+            format!("[[rule]]\nname = '{name}'\n{when}\nkey = '{key}'\nlimit = '9/h'\n")
+        };
+        let text = rule("a", "ip") + &rule("b", "cookie:session") + &rule("c", "host");
+        let layer = RateLimitLayer::policy(Policy::from_toml(&text).unwrap());
+        for path in ["/a", "/b", "/c", "/a"] {
+            let mut request = from(1);
+            *request.uri_mut() = path.parse().unwrap();
+            assert_eq!(send(&layer, request).await, 400);
+        }
+    });
+    let warnings = events.iter().filter(|line| line.starts_with("WARN"));
+    let message = "a request has no key: the program probably does not supply a fact of the key";
+    let expected = [format!("WARN message={message} rule=\"a\"")];
+    assert_eq!(
+        warnings.collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
+}
+
 #[test]
 fn an_outage_of_a_store_begins_and_ends_with_an_event_and_each_fallback_is_one() {
     let events = events(async {

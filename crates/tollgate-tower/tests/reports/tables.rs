@@ -25,8 +25,8 @@ fn each_statistic_has_its_kind_its_value_and_its_description() {
             send(&layer, from(number)).await;
         }
         // What is recorded twice is the same as once.
-        record_stats("address", &table.stats());
-        record_stats("address", &table.stats());
+        record_stats(&[("rule", "address")], &table.stats());
+        record_stats(&[("rule", "address")], &table.stats());
         table.stats()
     };
     let stats = metrics::with_local_recorder(&recorder, || runtime.block_on(run));

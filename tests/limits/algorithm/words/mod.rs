@@ -142,6 +142,9 @@ impl ChangeQuota for Own {
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         self.0.carry_over(word, now, &next.0)
     }
+    fn carry_used(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.0.carry_used(word, now, &next.0)
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use toml::{Table, Value};
 
-use super::strings;
+use super::{fact_name, strings};
 
 /// The values of each fact. Equal ones are one.
 pub(super) type Facts = BTreeMap<String, Vec<String>>;
@@ -43,7 +43,7 @@ pub(super) fn holds(when: Option<&Value>, facts: &Facts, each: bool) -> Option<C
                     passes(&fact, test, facts, each, &mut captures).then_some(())?;
                 }
             }
-            _ => passes(name, test, facts, each, &mut captures).then_some(())?,
+            _ => passes(&fact_name(name), test, facts, each, &mut captures).then_some(())?,
         }
     }
     Some(captures)

@@ -7,7 +7,7 @@ use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, SlidingLog};
 use toml::{Table, Value};
 
 use super::conditions::{Facts, single};
-use super::{strings, text};
+use super::{fact_name, strings, text};
 use crate::lines::{End, Pairs};
 
 /// The limit of a key.
@@ -141,7 +141,7 @@ pub(super) fn texts(rule: &Table, key: &[String], facts: &Facts) -> Option<Vec<S
     let Some(plans) = rule.get("plan").and_then(Value::as_table) else {
         return Some(strings(rule.get("limit")));
     };
-    let plan = single(facts, &text(plans, "by")).map(String::as_str);
+    let plan = single(facts, &fact_name(&text(plans, "by"))).map(String::as_str);
     let plan = plan.filter(|plan| !["by", "default"].contains(plan));
     let known = plan.and_then(|plan| plans.get(plan));
     let default = || plans.get(plans.get("default")?.as_str()?);
@@ -165,7 +165,7 @@ pub(super) fn fallback(rule: &Table) -> Option<String> {
 /// Returns the cost of a request.
 pub(super) fn cost(rule: &Table, facts: &Facts) -> u64 {
     let fact = |name: &Value| {
-        let values = facts.get(name.as_str()?)?.iter();
+        let values = facts.get(&fact_name(name.as_str()?))?.iter();
         values.filter_map(|value| value.parse().ok()).max()
     };
     let number = |value: &Value| value.as_integer().map(|n| n as u64);
@@ -222,8 +222,8 @@ pub(super) fn max(rule: &Table) -> Option<u64> {
 
 /// Returns the actual cost, if the answer says it.
 pub(super) fn settled(rule: &Table, answer: &Pairs) -> Option<u64> {
-    let settle = rule.get("cost")?.get("settle")?.as_str()?;
-    let lines = answer.iter().filter(|(name, _)| name == settle);
+    let settle = fact_name(rule.get("cost")?.get("settle")?.as_str()?);
+    let lines = answer.iter().filter(|(name, _)| *name == settle);
     lines.filter_map(|(_, actual)| actual.parse().ok()).max()
 }
 

@@ -41,6 +41,17 @@ struct Applied {
     key: Option<Vec<String>>,
 }
 
+impl Applied {
+    /// Returns whether it asks a limit that is not `unlimited`, or denies without.
+    fn has_limit(&self, facts: &Facts) -> bool {
+        let key = self.key.as_ref();
+        let texts = key.and_then(|key| limits::texts(&self.rule, key, facts));
+        let is_unlimited = |texts: Vec<_>| texts.iter().all(|text| text == "unlimited");
+        let attempts = limits::attempts(&self.rule).filter(|_| !flag(&self.rule, "shadow"));
+        attempts.is_some() || !texts.is_some_and(is_unlimited)
+    }
+}
+
 /// What a request takes of a limit.
 pub(crate) struct Part {
     /// Whether the limit is that of the requests that may fail before they ban their key.
@@ -135,6 +146,7 @@ impl Model {
             }
         };
         let parts = strings(rule.get("key"));
+        let parts: Vec<_> = parts.iter().map(|name| fact_name(name)).collect();
         let is_ambiguous = |name| facts.contains_key(name) && part_of(name).is_none();
         let is_ambiguous = parts.iter().any(is_ambiguous);
         let mut key = (!is_ambiguous).then(Vec::new);
@@ -163,7 +175,7 @@ impl Model {
         }
         let also = strings(rule.get("also"));
         applied.push(Applied { rule, key });
-        for other in self.list("rule") {
+        for other in [self.list("rule"), self.list("limit")].concat() {
             if also.contains(&text(&other, "name")) {
                 self.apply(other, facts, applied, shadows);
             }
@@ -190,7 +202,11 @@ impl Model {
         } else {
             limits::texts(rule, &key, facts)
         };
-        for text in texts.ok_or(None)? {
+        let texts = texts.ok_or(None)?;
+        if texts.iter().any(|text| text == "0") {
+            return Err(None);
+        }
+        for text in texts.into_iter().filter(|text| text != "unlimited") {
             let name = (name.clone(), key.clone(), text);
             let clock = &self.clock;
             let limit = self.limits.entry(name.clone());
@@ -303,7 +319,10 @@ impl Decider for Model {
         let (applied, shadows) = self.applied(&facts);
         // Without a key or a plan, no limit is asked.
         let refuses = |asked: &&Applied| match &asked.key {
-            Some(key) => limits::texts(&asked.rule, key, &facts).is_none(),
+            Some(key) => match limits::texts(&asked.rule, key, &facts) {
+                Some(texts) => texts.iter().any(|text| text == "0"),
+                None => true,
+            },
             None => true,
         };
         if let Some(asked) = applied.iter().find(refuses) {
@@ -332,11 +351,12 @@ impl Decider for Model {
             taken.clear();
             Decided::denied(text(rule, "name"), wait).with_status(status(rule))
         } else {
-            let names = applied.iter().map(|asked| text(&asked.rule, "name"));
+            let names = applied.iter().filter(|asked| asked.has_limit(&facts));
+            let names = names.map(|asked| text(&asked.rule, "name"));
             let left = self.take(&mut taken);
             Decided::allowed(names.collect(), left)
         };
-        for asked in &shadows {
+        for asked in shadows.iter().filter(|asked| asked.has_limit(&facts)) {
             let takes = self.ask(asked, &facts);
             decided
                 .shadows
@@ -398,6 +418,15 @@ fn values(pairs: &Pairs) -> Facts {
         }
     }
     facts
+}
+
+/// Returns the name of a fact with a colon.
+fn fact_name(name: &str) -> String {
+    let groups = ["header.", "query.", "cookie.", "path.", "response-header."];
+    match groups.iter().any(|group| name.starts_with(group)) {
+        true => name.replacen('.', ":", 1),
+        false => name.to_owned(),
+    }
 }
 
 /// Returns a field that is a text.
