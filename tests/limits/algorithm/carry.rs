@@ -153,6 +153,12 @@ fn a_carried_over_period_ends_at_its_original_tick() {
             "intervals 4/s burst 60 greedy",
             24,
         ),
+        // The word of the larger limit has fewer bits for the end.
+        (
+            "fixed-window 5/s first-hit",
+            "fixed-window 4000000/s first-hit",
+            4_000_000,
+        ),
     ];
     for (old, new, then) in pairs {
         let [old, new] = [old, new].map(|text| text.parse::<AnyAlgorithm>().expect(text));
