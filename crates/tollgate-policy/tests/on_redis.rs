@@ -478,11 +478,6 @@ fn what_the_server_can_not_count_is_an_error_at_its_position() {
             "5:12: error: rule \"a\": fallback must be \"closed\", \"open\" or { open = { at_most \
              = 100, per = \"1m\" } }: a concurrency has no local share",
         ),
-        (
-            "limit = '5/h'\noverride = [{ key = 'ann', limit = 'sliding-log 9/h' }]",
-            "6:36: error: rule \"a\": override[1].limit is \"sliding-log 9/h\", but is possible only \
-             for a rule with a key, in memory",
-        ),
     ];
     for (rest, expected) in cases {
         assert_eq!(build(rest), expected);

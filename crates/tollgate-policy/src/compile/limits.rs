@@ -9,10 +9,10 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
 
 use super::refuse::{of_refusal, refuse, too_large};
 use crate::file::secret::Secret;
-use crate::file::{At, Fallback, Rule};
+use crate::file::{At, Fallback, Override, Rule};
 use crate::limit::{
-    Fixed, Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteRefusal, RuleLimit,
-    Spec, config_message,
+    Fixed, Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteLimit, RemoteRefusal,
+    RemoteStore, RuleLimit, Spec, config_message, is_concurrency,
 };
 use crate::parse::{MAX_PLANS, MEMORY, known_names};
 use crate::problem::{Problem, Problems};
@@ -45,9 +45,11 @@ impl<C> Made<C> {
 
 /// A limit of a rule as the file says it: a text, or one for each plan.
 struct Texts<'r> {
-    field: &'static str,
+    field: String,
     index: usize,
     texts: Vec<&'r At<String>>,
+    /// Whether it is the limit of one key alone.
+    is_override: bool,
 }
 
 impl<C: PolicyClock> Maker<'_, C> {
@@ -61,16 +63,18 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Vec<Made<C>> {
         let written: Vec<Texts<'_>> = match &rule.plan {
             Some(plan) => vec![Texts {
-                field: "plan",
+                field: "plan".to_owned(),
                 index: 0,
                 texts: plan.limits.iter().map(|(_, text)| text).collect(),
+                is_override: false,
             }],
             None => {
                 let limits = rule.limits.iter().enumerate();
                 let texts = limits.map(|(index, text)| Texts {
-                    field: "limit",
+                    field: "limit".to_owned(),
                     index,
                     texts: vec![text],
+                    is_override: false,
                 });
                 texts.collect()
             }
@@ -95,7 +99,14 @@ impl<C: PolicyClock> Maker<'_, C> {
             };
             match limit {
                 Ok(limit) => made.push(limit),
-                Err(found) => problems.append(found),
+                Err(found) => {
+                    // An override may be reported already, for another limit of the rule.
+                    for problem in &found {
+                        if problems.iter().all(|known| known != problem) {
+                            problems.push(problem.clone());
+                        }
+                    }
+                }
             }
         }
         made
@@ -144,7 +155,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Err(_) if is_own => specs.push(Spec::Own {
                     name: rule.store.value.clone(),
                 }),
-                Err(message) => problems.push(refuse(rule, limit.field, text, &message)),
+                Err(message) => problems.push(refuse(rule, &limit.field, text, &message)),
             }
         }
         problems.or(specs)
@@ -182,9 +193,13 @@ impl<C: PolicyClock> Maker<'_, C> {
         });
         let (specs, texts): (Vec<_>, Vec<_>) =
             with_state.map(|(spec, text)| (spec.clone(), text)).unzip();
-        let limit = &Texts { texts, ..*limit };
+        let limit = &Texts {
+            texts,
+            field: limit.field.clone(),
+            ..*limit
+        };
         if rule.store.as_str() != MEMORY {
-            return self.of_store(rule, limit);
+            return self.of_store(rule, limit, overrides);
         }
         let made = self.of_specs(rule, limit, &specs)?;
         if let RuleLimit::Table(table) = &made {
@@ -221,7 +236,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                 Spec::Fixed(_) => {}
             }
         }
-        let wrong = |text, message: &str| refuse(rule, limit.field, text, message);
+        let wrong = |text, message: &str| refuse(rule, &limit.field, text, message);
         if let Some((name, _)) = own.first() {
             if let Some((_, text)) = own.iter().find(|(other, _)| other != name) {
                 let message = format!("must be of the algorithm `{name}`, as the first plan");
@@ -300,37 +315,87 @@ impl<C: PolicyClock> Maker<'_, C> {
         };
         let texts: Vec<String> = limit.texts.iter().map(after_name).collect();
         let texts = texts.iter().map(String::as_str).collect();
-        let spec = self.spec(rule, limit.index, texts, self.clock);
+        let spec = self.spec(rule, limit, texts, self.clock);
         make(&spec).map(RuleLimit::Own)
     }
 
-    fn of_store(&self, rule: &Rule, limit: &Texts<'_>) -> Result<RuleLimit<C>, Problems> {
+    fn of_store(
+        &self,
+        rule: &Rule,
+        limit: &Texts<'_>,
+        overrides: &Overrides,
+    ) -> Result<RuleLimit<C>, Problems> {
         let texts = limit.texts.iter().map(|text| text.as_str()).collect();
         let name = rule.store.as_str();
-        let refused = |refusals: Vec<RemoteRefusal>| {
-            let mut problems = Problems::new();
-            for refusal in refusals {
-                problems.push(of_refusal(rule, limit.field, &limit.texts, &refusal));
-            }
-            problems
-        };
         match self.registry.stores.get(name).map(|store| &store.0) {
             Some(StoreKind::Elsewhere(store)) => {
-                let made = store.limit(&self.spec(rule, limit.index, texts, &()));
-                let remote = |limit| Remote {
-                    store: Arc::clone(store),
-                    limit,
-                };
-                made.map(remote).map(RuleLimit::Remote).map_err(refused)
+                let made = self.remote(rule, limit, store, overrides);
+                made.map(RuleLimit::Remote)
             }
             Some(StoreKind::Here(make)) => {
-                let made = make(&self.spec(rule, limit.index, texts, self.clock));
-                let made = made.map_err(|message| refused(vec![message.as_str().into()]));
+                let made = make(&self.spec(rule, limit, texts, self.clock));
+                let refusals = |message: String| vec![message.as_str().into()];
                 made.map(RuleLimit::Own)
+                    .map_err(|message| refused(rule, limit, refusals(message)))
             }
             None if limit.index == 0 => Err(self.unknown_store(rule)),
             // Once, not for each limit.
             None => Err(Problems::new()),
+        }
+    }
+
+    /// Makes a limit of a store that decides asynchronously, and those of single keys in its place.
+    fn remote(
+        &self,
+        rule: &Rule,
+        limit: &Texts<'_>,
+        store: &Arc<dyn RemoteStore>,
+        overrides: &Overrides,
+    ) -> Result<Remote, Problems> {
+        let make = |limit: &Texts<'_>| {
+            let texts = limit.texts.iter().map(|text| text.as_str()).collect();
+            let made = store.limit(&self.spec(rule, limit, texts, &()));
+            made.map_err(|refusals| refused(rule, limit, refusals))
+        };
+        let has_state = |text: &At<String>| Fixed::of(text).is_none();
+        // If no text needs a state, only keys with an override ask the store.
+        let needs_state = limit.texts.iter().any(|text| has_state(text));
+        let made = needs_state.then(|| make(limit)).transpose()?;
+        let is_rate = |made: &Arc<RemoteLimit>| {
+            let mut plans = 0..limit.texts.len();
+            plans.all(|plan| store.concurrency(&**made, plan).is_none())
+        };
+        let (mut own_limits, mut problems) = (Vec::new(), Problems::new());
+        if made.as_ref().is_none_or(is_rate) {
+            let key = KeySpec::of(rule);
+            let own = rule.overrides.iter().enumerate();
+            for (index, own) in own.filter(|(_, own)| has_state(&own.limit)) {
+                let hash = self.hash(&key, own);
+                // The others are reported already.
+                if !overrides.iter().any(|(known, _)| *known == hash) {
+                    continue;
+                }
+                let texts = Texts {
+                    field: override_field(index),
+                    index: limit.index,
+                    texts: vec![&own.limit],
+                    is_override: true,
+                };
+                match make(&texts) {
+                    Ok(made) => own_limits.push((hash, made)),
+                    Err(found) => problems.append(found),
+                }
+            }
+        }
+        own_limits.sort_unstable_by_key(|(hash, _)| *hash);
+        let stand_in = own_limits.first().map(|(_, own)| Arc::clone(own));
+        match made.or(stand_in) {
+            Some(limit) => problems.or(Remote {
+                store: Arc::clone(store),
+                limit,
+                overrides: own_limits,
+            }),
+            None => Err(problems),
         }
     }
 
@@ -344,17 +409,19 @@ impl<C: PolicyClock> Maker<'_, C> {
     fn spec<'s, D>(
         &'s self,
         rule: &'s Rule,
-        index: usize,
+        limit: &Texts<'_>,
         limits: Vec<&'s str>,
         clock: &'s D,
     ) -> LimitSpec<'s, D> {
-        let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+        let plans = rule.plan.iter().filter(|_| !limit.is_override);
+        let plans = plans.flat_map(|plan| &plan.limits);
         let fallback = rule.fallback.as_ref();
         LimitSpec {
             rule: &rule.name,
-            index,
+            index: limit.index,
             limits,
             plans: plans.map(|(name, _)| name.as_str()).collect(),
+            is_override: limit.is_override,
             has_key: !rule.key.is_empty(),
             capacity: usize::try_from(rule.capacity.value).unwrap_or(usize::MAX),
             overflow: rule.overflow,
@@ -379,31 +446,56 @@ impl<C: PolicyClock> Maker<'_, C> {
                 // The missing limit is reported already.
                 continue;
             }
-            let values = own.key.iter().map(String::as_str);
-            let hash = self.hasher.0.hash_key(key.of_values(values).as_slice());
+            let hash = self.hash(key, own);
+            let field = override_field(index);
             if overrides.iter().any(|(known, _)| *known == hash) {
                 // If the policy was read from text, this is reported already.
                 if !problems.has_errors() {
-                    let field = format!("override[{}].limit", index + 1);
                     let message = "must not be a second limit of the same key";
                     problems.push(refuse(rule, &field, &own.limit, message));
                 }
                 continue;
             }
-            let message = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
-                _ if rule.store.as_str() != MEMORY || key.is_empty() => {
-                    "is possible only for a rule with a key, in memory".into()
+            let store = &rule.store.value;
+            let is_elsewhere = self.registry.remote(store).is_some();
+            let own_spec = match Spec::parse(&own.limit, &BTreeSet::new(), self.clock) {
+                _ if key.is_empty() || (store != MEMORY && !is_elsewhere) => {
+                    let message = "is possible only for a rule with a key, in memory or on a store \
+                                   that decides asynchronously";
+                    Err(message.into())
                 }
-                Ok(spec @ (Spec::Rate(_) | Spec::Fixed(_))) => {
-                    overrides.push((hash, spec));
-                    continue;
-                }
-                Ok(_) => "must be a rate, `unlimited` or `0`".into(),
-                Err(message) => message,
+                _ if is_concurrency(&own.limit) => Err("must be a rate, `unlimited` or `0`".into()),
+                // The store reads the text, so this is not an error.
+                Err(_) if is_elsewhere && !own.limit.is_empty() => Ok(Spec::Own {
+                    name: store.clone(),
+                }),
+                read => read,
             };
-            let field = format!("override[{}].limit", index + 1);
-            problems.push(refuse(rule, &field, &own.limit, &message));
+            match own_spec {
+                Ok(own) => overrides.push((hash, own)),
+                Err(message) => problems.push(refuse(rule, &field, &own.limit, &message)),
+            }
         }
         overrides
     }
+
+    /// Returns the hash of the key that an override is for.
+    fn hash(&self, key: &KeySpec, own: &Override) -> u64 {
+        let values = own.key.iter().map(String::as_str);
+        self.hasher.0.hash_key(key.of_values(values).as_slice())
+    }
+}
+
+/// Returns the field of an override's limit.
+fn override_field(index: usize) -> String {
+    format!("override[{}].limit", index + 1)
+}
+
+/// Returns the problems of a limit that a store refuses.
+fn refused(rule: &Rule, limit: &Texts<'_>, refusals: Vec<RemoteRefusal>) -> Problems {
+    let mut problems = Problems::new();
+    for refusal in refusals {
+        problems.push(of_refusal(rule, &limit.field, &limit.texts, &refusal));
+    }
+    problems
 }

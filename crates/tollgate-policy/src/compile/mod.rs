@@ -141,8 +141,14 @@ fn compile_rule<C: PolicyClock>(
     let mut overrides = maker.overrides(rule, key, problems);
     overrides.sort_unstable_by_key(|(hash, _)| *hash);
     let made = maker.limits(rule, &overrides, reuse, problems);
-    let is_table = |made: &Made<C>| matches!(*made.limit, RuleLimit::Table(_));
-    let is_replaced = |made: &Made<C>| is_table(made) || made.is_fixed();
+    let is_rate = |made: &Made<C>| match &*made.limit {
+        RuleLimit::Remote(remote) => {
+            let mut plans = 0..made.specs.len();
+            plans.all(|plan| remote.concurrency(plan).is_none())
+        }
+        limit => limit.table().is_some(),
+    };
+    let is_replaced = |made: &Made<C>| is_rate(made) || made.is_fixed();
     if !overrides.is_empty() && !made.is_empty() && !made.iter().any(is_replaced) {
         let field = format!("{}: override", rule.title());
         let position = rule.overrides.first().and_then(|own| own.key.position);

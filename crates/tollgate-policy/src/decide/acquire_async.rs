@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::acquire::{acquire, acquire_all, refused};
@@ -71,12 +72,17 @@ impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
     fn remote_members(&mut self) -> Vec<RemoteMember> {
         let asks = mem::take(&mut self.remote).into_iter();
         let members = asks.filter_map(|ask| match self.limit(&ask)? {
-            RuleLimit::Remote(remote) => Some(RemoteMember {
-                ask,
-                remote: remote.clone(),
-                answer: None,
-                fallback: None,
-            }),
+            RuleLimit::Remote(remote) => {
+                let (limit, plan) = remote.of_key(ask.hash, ask.plan);
+                Some(RemoteMember {
+                    store: Arc::clone(&remote.store),
+                    limit: Arc::clone(limit),
+                    plan,
+                    ask,
+                    answer: None,
+                    fallback: None,
+                })
+            }
             _ => None,
         });
         members.collect()

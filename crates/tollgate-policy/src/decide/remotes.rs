@@ -8,13 +8,18 @@ use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 
 use super::asks::Ask;
-use crate::limit::{FallbackKind, KeyRef, Remote, RemoteAsk, RemoteError, RemoteGrants};
+use crate::limit::{
+    FallbackKind, KeyRef, RemoteAsk, RemoteError, RemoteGrants, RemoteLimit, RemoteStore,
+};
 use crate::rule::Bytes;
 
 /// One limit of a store that a request asks.
 pub(crate) struct RemoteMember {
     pub(crate) ask: Ask,
-    pub(crate) remote: Remote,
+    pub(crate) store: Arc<dyn RemoteStore>,
+    /// The rule's limit, or that of the key alone, and the position of the plan in it.
+    pub(crate) limit: Arc<RemoteLimit>,
+    pub(crate) plan: usize,
     /// `None` if it was not asked.
     pub(crate) answer: Option<Result<GrantInfo, Denied>>,
     /// What answered in the place of its store.
@@ -92,7 +97,7 @@ impl Remotes {
             let call = start..start.saturating_add(count).saturating_add(1);
             let members = self.members.get(call.clone()).unwrap_or_default();
             let asked: Vec<_> = members.iter().map(|it| self.ask(it)).collect();
-            let taken = first.remote.store.take(&asked).await;
+            let taken = first.store.take(&asked).await;
             let is_trial = first.ask.trial;
             start = call.end;
             match taken {
@@ -132,12 +137,12 @@ impl Remotes {
     pub(crate) fn ask<'a>(&'a self, member: &'a RemoteMember) -> RemoteAsk<'a> {
         let (start, end) = member.ask.key;
         RemoteAsk {
-            limit: &*member.remote.limit,
+            limit: &*member.limit,
             key: KeyRef {
                 bytes: self.keys.get(start..end).unwrap_or_default(),
                 hash: member.ask.hash,
             },
-            plan: member.ask.plan,
+            plan: member.plan,
             cost: member.ask.cost,
         }
     }
@@ -178,7 +183,7 @@ fn is_one_call(one: &RemoteMember, other: &RemoteMember) -> bool {
         (true, true) => one.ask.rule == other.ask.rule,
         _ => false,
     };
-    decide_together && Arc::ptr_eq(&one.remote.store, &other.remote.store)
+    decide_together && Arc::ptr_eq(&one.store, &other.store)
 }
 
 impl fmt::Debug for Remotes {

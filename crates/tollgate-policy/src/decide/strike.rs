@@ -112,7 +112,6 @@ impl Remotes {
     ) -> Option<Duration> {
         let mut members = self.members.iter();
         let member = members.find(|member| is_wanted(&member.ask))?;
-        let store = &member.remote.store;
-        store.ban_for(self.ask(member), long).await
+        member.store.ban_for(self.ask(member), long).await
     }
 }

@@ -6,7 +6,8 @@ use super::{Asks, Cost, KeyPart, Plan, key};
 use crate::choose::{Asked, NoLimit};
 use crate::facts::Facts;
 use crate::file::{BanOf, Override, Plans, Rule};
-use crate::limit::Fixed;
+use crate::limit::{Fixed, is_concurrency};
+use crate::parse::MEMORY;
 use crate::rule::{RuleFact, failure};
 use crate::when::{Shown, ShownValues};
 
@@ -114,7 +115,10 @@ fn limits(
 
 /// Returns the limits of a key that has an override: it takes the place of each rate.
 fn overridden(rule: &Rule, own: &Override) -> Vec<String> {
-    let is_other = |text: &str| text.parse::<AnyAlgorithm>().is_err() && Fixed::of(text).is_none();
+    let is_other = |text: &str| match rule.store.as_str() {
+        MEMORY => text.parse::<AnyAlgorithm>().is_err() && Fixed::of(text).is_none(),
+        _ => is_concurrency(text),
+    };
     let others = rule.limits.iter().filter(|limit| is_other(limit));
     let others = others.map(|limit| limit.value.clone());
     std::iter::once(own.limit.value.clone())
@@ -139,8 +143,7 @@ fn plan_said(rule: &Rule, plans: &Plans, facts: &(impl Facts + ?Sized)) -> Strin
 
 /// Returns whether all limits count requests, whatever they cost.
 fn asks_requests(limits: &[String]) -> bool {
-    let counts_requests = |limit: &String| limit.split_whitespace().next() == Some("concurrency");
-    !limits.is_empty() && limits.iter().all(counts_requests)
+    !limits.is_empty() && limits.iter().all(|limit| is_concurrency(limit))
 }
 
 /// Returns what a request costs, and where that comes from.

@@ -32,9 +32,7 @@ impl<'f> Recorded<'f> {
     fn own_limit(&self, rule: usize, (start, end): (usize, usize)) -> Option<&'f Override> {
         let spec = &self.reads.get(rule)?.key;
         let key = self.keys.get(start..end)?;
-        let mut overrides = self.file.rules.get(rule)?.overrides.iter();
-        let bytes = |own: &Override| spec.of_values(own.key.iter().map(String::as_str));
-        overrides.find(|own| bytes(own).as_slice() == key)
+        spec.override_of(self.file.rules.get(rule)?, key)
     }
 
     fn set(&mut self, rule: usize, state: State) {

@@ -25,16 +25,21 @@ pub use remote::{
 #[cfg(feature = "redis")]
 pub(crate) use spec::ALGORITHMS;
 pub use spec::LimitSpec;
-pub(crate) use spec::{Fixed, Spec, config_message, limits_with_state};
+pub(crate) use spec::{Fixed, Spec, config_message, is_concurrency, limits_with_state};
 
 /// What a policy needs of its clock.
 pub trait PolicyClock: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static {}
 
 impl<C: Clock + UtcClock + Clone + fmt::Debug + Send + Sync + 'static> PolicyClock for C {}
 
-/// The limits of single keys: the hashes of the keys, and what their texts say: a rate, or a limit
-/// without a state.
+/// The limits of single keys: the hashes of the keys, and what their texts say.
 pub(crate) type Overrides = Vec<(u64, Spec)>;
+
+/// Returns what a key alone has. The list is in the order of the hashes.
+pub(crate) fn own_of<T>(overrides: &[(u64, T)], hash: u64) -> Option<&T> {
+    let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
+    overrides.get(found.ok()?).map(|(_, own)| own)
+}
 
 /// A table of keys.
 pub(crate) type Table<C> = Keyed<AnyAlgorithm, C, Hashed>;

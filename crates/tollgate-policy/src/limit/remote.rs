@@ -11,6 +11,7 @@ use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 
 use super::own::KeyRef;
+use super::own_of;
 use super::spec::LimitSpec;
 
 /// The future of a store's answer.
@@ -49,11 +50,11 @@ impl From<&str> for RemoteRefusal {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct RemoteAsk<'a> {
-    /// The limit that the store made for the rule.
+    /// The limit that the store made for the rule, or for this key alone.
     pub limit: &'a RemoteLimit,
     /// The key.
     pub key: KeyRef<'a>,
-    /// The position of the plan, or 0 if the rule has no plans.
+    /// The position of the plan, or 0 if the limit has no plans.
     pub plan: usize,
     /// The number of permits.
     pub cost: u64,
@@ -273,13 +274,24 @@ pub trait RemoteGrants: fmt::Debug + Send + Sync {
 }
 
 /// A limit of a rule, and its store.
-#[derive(Clone)]
 pub(crate) struct Remote {
     pub(crate) store: Arc<dyn RemoteStore>,
     pub(crate) limit: Arc<RemoteLimit>,
+    /// The limits of single keys, in the order of their hashes. A concurrency has none.
+    pub(crate) overrides: Vec<(u64, Arc<RemoteLimit>)>,
 }
 
 impl Remote {
+    /// Returns the limit of a key, and the position of the key's plan in it.
+    pub(crate) fn of_key(&self, hash: u64, plan: usize) -> (&Arc<RemoteLimit>, usize) {
+        own_of(&self.overrides, hash).map_or((&self.limit, plan), |own| (own, 0))
+    }
+
+    /// Returns whether a key has a limit of its own.
+    pub(crate) fn has_own(&self, hash: u64) -> bool {
+        own_of(&self.overrides, hash).is_some()
+    }
+
     /// Returns how many requests may be inside at once, if it is a concurrency.
     pub(crate) fn concurrency(&self, plan: usize) -> Option<u64> {
         self.store.concurrency(&*self.limit, plan)

@@ -23,8 +23,11 @@ pub struct LimitSpec<'s, C = ()> {
     /// The text of the limit, or of each plan if the rule has plans: for an algorithm what follows
     /// its name, for a store the whole text.
     pub limits: Vec<&'s str>,
-    /// The names of the plans, in the order of `limits`. Empty if the rule has no plans.
+    /// The names of the plans, in the order of `limits`. Empty if the limit has no plans.
     pub plans: Vec<&'s str>,
+    /// Whether this is the limit of one key alone, which an [override](crate::file::Override) gives
+    /// it in place of the rule's. It has no plans.
+    pub is_override: bool,
     /// Whether the rule has a key. If not, all requests have the same empty one.
     pub has_key: bool,
     /// The number of keys in use at once.
@@ -103,6 +106,11 @@ pub(crate) const ALGORITHMS: [&str; 6] = [
     "fixed-window",
     "sliding-window",
 ];
+
+/// Returns whether the text of a limit is that of a concurrency.
+pub(crate) fn is_concurrency(text: &str) -> bool {
+    text.split_whitespace().next() == Some("concurrency")
+}
 
 impl Spec {
     /// Returns the text of an override, which is a rate or needs no state.

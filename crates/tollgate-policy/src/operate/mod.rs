@@ -229,10 +229,8 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
             }));
         }
         let limits = self.rule.limits.iter().zip(&self.rule.texts);
-        for ((limit, texts), specs) in limits.zip(&self.rule.specs) {
-            let is_rate = |spec: &Spec| matches!(spec, Spec::Rate(_) | Spec::Fixed(_));
-            let own = self.rule.override_of(self.hash);
-            let own = own.filter(|_| specs.iter().all(is_rate));
+        for (index, ((limit, texts), specs)) in limits.zip(&self.rule.specs).enumerate() {
+            let own = self.rule.in_place_of(index, self.hash);
             // An override takes the place of all plans.
             let plans = if own.is_some() { 1 } else { texts.len() };
             for (plan, (text, spec)) in texts.iter().zip(specs).enumerate().take(plans) {

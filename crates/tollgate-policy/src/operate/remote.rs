@@ -32,7 +32,10 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
             let permits = remote.store.available(self.ask(plan, remote));
             all.push(Available {
                 limit: Cow::Borrowed(text),
-                plan: self.rule.plan_name(plan),
+                plan: self
+                    .rule
+                    .plan_name(plan)
+                    .filter(|_| !remote.has_own(self.hash)),
                 permits: self.answer("available", permits).await?,
             });
         }
@@ -95,24 +98,30 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
     }
 
     /// Returns the limits that stores hold: the plan, the text, and the limit.
-    pub(super) fn remotes(
-        &self,
-    ) -> impl Iterator<Item = (usize, &'p str, &'p Remote)> + use<'p, C> {
-        let limits = self.rule.limits.iter().zip(&self.rule.texts);
-        limits.flat_map(|(limit, texts)| {
+    pub(super) fn remotes(&self) -> impl Iterator<Item = (usize, &'p str, &'p Remote)> {
+        let rule = self.rule;
+        let own = rule.reads.key.override_of(&rule.source, &self.bytes);
+        let limits = rule.limits.iter().zip(&rule.texts).enumerate();
+        limits.flat_map(move |(index, (limit, texts))| {
             let remote = match &**limit {
                 RuleLimit::Remote(remote) => Some(remote),
                 _ => None,
             };
-            let texts = texts.iter().enumerate();
+            let own = own.filter(|_| rule.in_place_of(index, self.hash).is_some());
+            // An override takes the place of all plans.
+            let plans = own.map_or(texts.len(), |_| 1);
+            let texts = texts.iter().take(plans);
+            let texts = texts.map(move |text| own.map_or(&**text, |own| own.limit.as_str()));
+            let texts = texts.enumerate();
             let texts = texts.filter(|(_, text)| Fixed::of(text).is_none());
-            texts.filter_map(move |(plan, text)| Some((plan, &**text, remote?)))
+            texts.filter_map(move |(plan, text)| Some((plan, text, remote?)))
         })
     }
 
     fn ask(&self, plan: usize, remote: &'p Remote) -> RemoteAsk<'_> {
+        let (limit, plan) = remote.of_key(self.hash, plan);
         RemoteAsk {
-            limit: &*remote.limit,
+            limit: &**limit,
             key: KeyRef {
                 bytes: &self.bytes,
                 hash: self.hash,

@@ -11,7 +11,7 @@ use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
 use crate::file::{Applies, At, BanOf, CountOf, MissingFact, Repeated, Rule};
-use crate::limit::Fixed;
+use crate::limit::{Fixed, is_concurrency};
 use crate::problem::Problems;
 use crate::when::When;
 
@@ -228,10 +228,8 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
     if has("ban") && !has("key") {
         table.refuse("ban", BAN_WITHOUT_KEY, problems);
     }
-    let counts_only_running = |limit: &At<String>| {
-        let word = limit.split_whitespace().next();
-        word == Some("concurrency") || Fixed::of(limit).is_some()
-    };
+    let counts_only_running =
+        |limit: &At<String>| is_concurrency(limit) || Fixed::of(limit).is_some();
     let all_running = !rule.limits.is_empty()
         && rule.overrides.is_empty()
         && rule.limits.iter().all(counts_only_running);

@@ -165,14 +165,17 @@ impl<C: Client + 'static> RedisStore<C> {
     ) -> Result<Plan<C>, RemoteRefusal> {
         let refused = |message| RemoteRefusal::Limit(position, message);
         let limit: Limit = text.parse().map_err(|error| refused(message(&error)))?;
-        let algorithm = algorithm(&limit);
+        let algorithm = algorithm(&limit, spec.is_override);
         let plan = spec.plans.get(position).copied();
         let concurrency = limit.quota().is_none().then(|| limit.permits());
         let name = name(spec.rule, spec.index, &algorithm, plan);
         let server = Arc::clone(&self.server);
         let keys = self.keys_under(spec.key_secret);
         let keys = keys.map_err(|error| refused(error.to_string()))?;
-        let fallback = fallback(spec.fallback);
+        let mut fallback = fallback(spec.fallback);
+        if let (Fallback::Local { keys, .. }, true) = (&mut fallback, spec.is_override) {
+            *keys = 1;
+        }
         let limiter = RedisLimiter::new(server, &keys, &name, limit, fallback);
         let limiter = limiter.map_err(|error| match error {
             LimitError::Fallback(error) => RemoteRefusal::Fallback(of_fallback(error)),

@@ -7,12 +7,13 @@ use serde::Serialize;
 use tollgate_redis::{Keys, KeysError, Limit};
 
 use super::RedisStore;
-use crate::file::PolicyFile;
 use crate::file::secret::Secret;
-use crate::limit::Fixed;
+use crate::file::{At, PolicyFile};
+use crate::limit::{Fixed, is_concurrency};
 use crate::operate::{KeyError, bytes_of};
 use crate::parse::MEMORY;
 use crate::problem::{Problem, Problems, quoted};
+use crate::rule::KeySpec;
 
 /// A key that a rule stores on the server: see [`RedisStore::stored_keys`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,7 +21,7 @@ use crate::problem::{Problem, Problems, quoted};
 pub struct StoredKey {
     /// The text of the limit.
     pub limit: String,
-    /// The name of the plan, if the rule has plans.
+    /// The name of the plan, if the rule has plans and the key no override.
     pub plan: Option<String>,
     /// The name of the key, in printable ASCII.
     pub key: String,
@@ -58,7 +59,8 @@ impl Error for StoredKeyError {}
 
 impl<C> RedisStore<C> {
     /// Returns the keys that a rule stores for the values of its key, so that an operator can look
-    /// at them or delete them: one for each limit, or for each plan.
+    /// at them or delete them: one for each limit, or for each plan. An override has one in place
+    /// of all plans.
     ///
     /// Pass the values that an override of the key would have: one for each part of the rule's key,
     /// in its order. The policy must be one that this store accepts.
@@ -97,7 +99,9 @@ impl<C> RedisStore<C> {
             let rule = rule.name.value.clone();
             return Err(StoredKeyError::InMemory { rule });
         }
-        let user = user(&bytes_of(rule, values).map_err(StoredKeyError::Key)?);
+        let key = bytes_of(rule, values).map_err(StoredKeyError::Key)?;
+        let own = KeySpec::of(rule).override_of(rule, &key);
+        let user = user(&key);
         let secret = file.resolve_key_secret();
         let secret = secret.map_err(StoredKeyError::Policy)?;
         let keys = self.keys_under(secret.as_ref());
@@ -106,21 +110,30 @@ impl<C> RedisStore<C> {
         let limits = limits.map(|(index, text)| (index, None, text));
         let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
         let plans = plans.map(|(plan, text)| (0, Some(plan), text));
+        let texts = limits.chain(plans).map(|(index, plan, text)| {
+            // An override takes the place of each rate, under all plans.
+            match own.filter(|_| !is_concurrency(text)) {
+                Some(own) => (index, None, &own.limit, true),
+                None => (index, plan, text, false),
+            }
+        });
         // The others keep nothing on the server.
-        let stored = limits
-            .chain(plans)
-            .filter(|(.., text)| Fixed::of(text).is_none());
-        let stored = stored.map(|(index, plan, text)| {
+        let texts = texts.filter(|(_, _, text, _)| Fixed::of(text).is_none());
+        let stored = texts.map(|(index, plan, text, is_override)| {
             let limit: Limit = text
                 .parse()
                 .map_err(|error| wrong("limit", format!("{error}")))?;
-            let plan = plan.map(|plan| plan.value.clone());
-            let name = name(&rule.name, index, &algorithm(&limit), plan.as_deref());
+            let plan = plan.map(|plan: &At<String>| plan.value.clone());
+            let algorithm = algorithm(&limit, is_override);
+            let name = name(&rule.name, index, &algorithm, plan.as_deref());
             let key = String::from_utf8_lossy(&keys.key(&name, &user)).into_owned();
             let limit = text.value.clone();
             Ok(StoredKey { limit, plan, key })
         });
-        stored.collect()
+        let mut stored: Vec<_> = stored.collect::<Result<_, _>>()?;
+        // The plans of a key with an override have one key together.
+        stored.dedup();
+        Ok(stored)
     }
 
     /// Returns the names of keys under the secret of a policy, if it has one.
@@ -137,10 +150,13 @@ fn wrong(field: &str, message: String) -> StoredKeyError {
     StoredKeyError::Policy(Problem::error(field, "", message).into())
 }
 
-/// Returns the name of a limit's algorithm.
-pub(super) fn algorithm(limit: &Limit) -> String {
+/// Returns the name of a limit's algorithm. That of an override is the name of no other algorithm,
+/// because a bucket that takes over the time of a slower one could deny for as long as that one.
+pub(super) fn algorithm(limit: &Limit, is_override: bool) -> String {
     let written = limit.to_string();
-    written.split(' ').next().unwrap_or_default().to_owned()
+    let name = written.split(' ').next().unwrap_or_default();
+    let before = if is_override { "override/" } else { "" };
+    format!("{before}{name}")
 }
 
 /// Returns the name of a limit on the server. Different limits have different names: only the last

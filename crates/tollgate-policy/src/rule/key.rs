@@ -10,7 +10,7 @@ use tollgate::address::canonical;
 
 use super::fact::{RuleFact, can_be_key};
 use crate::facts::{FactKind, FactName, FactValue, FactValues, Facts, Kind};
-use crate::file::{Networks, Repeated, Rule};
+use crate::file::{Networks, Override, Repeated, Rule};
 use crate::when::{clean_path, lower_host, with_text};
 
 /// The bytes of the keys of a request. Short ones need no allocation.
@@ -82,6 +82,13 @@ impl KeySpec {
             self.push_part(&part.name, Some(value.into()), &mut bytes);
         }
         bytes
+    }
+
+    /// Returns the override of a key of the rule.
+    pub(crate) fn override_of<'r>(&self, rule: &'r Rule, key: &[u8]) -> Option<&'r Override> {
+        let bytes = |own: &Override| self.of_values(own.key.iter().map(String::as_str));
+        let mut overrides = rule.overrides.iter();
+        overrides.find(|own| bytes(own).as_slice() == key)
     }
 
     #[inline]

@@ -17,7 +17,7 @@ use tollgate::clock::Clock;
 
 use crate::facts::Facts;
 use crate::file::{CountOf, Rule};
-use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table};
+use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table, own_of};
 pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
 pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
@@ -112,34 +112,50 @@ impl<C> CompiledRule<C> {
 
     /// Returns the limit of a key's own.
     pub(crate) fn override_of(&self, hash: u64) -> Option<&Spec> {
-        let overrides = &self.overrides;
-        let found = overrides.binary_search_by_key(&hash, |(hash, _)| *hash);
-        overrides.get(found.ok()?).map(|(_, spec)| spec)
+        own_of(&self.overrides, hash)
+    }
+
+    /// Returns whether an override takes the place of a limit under a plan: it does of each rate.
+    fn is_rate(&self, limit: usize, plan: usize) -> bool {
+        let rule_limit = self.limits.get(limit).map(|limit| &**limit);
+        match (self.spec(limit, plan), rule_limit) {
+            (Some(Spec::Rate(_) | Spec::Fixed(_)), _) => true,
+            (_, Some(RuleLimit::Remote(remote))) => remote.concurrency(plan).is_none(),
+            _ => false,
+        }
+    }
+
+    fn spec(&self, limit: usize, plan: usize) -> Option<&Spec> {
+        self.specs.get(limit)?.get(plan)
+    }
+
+    /// Returns the limit of a key's own, if it takes the place of a limit under all plans.
+    pub(crate) fn in_place_of(&self, limit: usize, hash: u64) -> Option<&Spec> {
+        let mut plans = 0..self.specs.get(limit)?.len();
+        let own = self.override_of(hash)?;
+        plans.all(|plan| self.is_rate(limit, plan)).then_some(own)
     }
 
     /// Returns whether a limit is not asked for a key that is unlimited under a plan: the text says
     /// so, or an override, which takes the place of each rate.
     pub(crate) fn is_unlimited(&self, limit: usize, plan: usize, hash: u64) -> bool {
-        let spec = self.specs.get(limit).and_then(|plans| plans.get(plan));
-        match spec {
-            Some(Spec::Rate(_)) => self.override_of(hash).is_some(),
-            Some(Spec::Fixed(_)) => true,
-            Some(Spec::Concurrency(_) | Spec::Own { .. }) | None => false,
-        }
+        let is_fixed = matches!(self.spec(limit, plan), Some(Spec::Fixed(_)));
+        is_fixed || (self.is_rate(limit, plan) && self.override_of(hash).is_some())
     }
 
     /// Returns what one limit allows a key under a plan.
     pub(crate) fn allowed(&self, limit: usize, plan: usize, hash: u64) -> Option<Allowed> {
-        match (&**self.limits.get(limit)?, self.override_of(hash)) {
-            (RuleLimit::Table(_), Some(Spec::Rate(own))) => Some(Allowed::Rate(own.quota())),
-            (RuleLimit::Remote(remote), _) if remote.concurrency(plan).is_some() => {
-                remote.concurrency(plan).map(Allowed::Concurrency)
+        if let RuleLimit::Remote(remote) = &**self.limits.get(limit)? {
+            if let Some(limit) = remote.concurrency(plan) {
+                return Some(Allowed::Concurrency(limit));
             }
-            _ => match self.specs.get(limit)?.get(plan)? {
-                Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
-                Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
-                Spec::Own { .. } | Spec::Fixed(_) => None,
-            },
+        }
+        let own = self.override_of(hash);
+        let own = own.filter(|_| self.is_rate(limit, plan));
+        match own.or_else(|| self.spec(limit, plan))? {
+            Spec::Rate(algorithm) => Some(Allowed::Rate(algorithm.quota())),
+            Spec::Concurrency(limit) => Some(Allowed::Concurrency(*limit)),
+            Spec::Own { .. } | Spec::Fixed(_) => None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tollgate::Keep;
 use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::Clock;
 use tollgate::{AnyAlgorithm, Quota};
 
 use super::RuleState;
@@ -182,7 +183,9 @@ fn changes<C>(
     }
     if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
+        let same_overrides = old.source.overrides == rule.overrides;
         return match same {
+            true if is_remote(old, index) && !same_overrides => Err("its overrides changed"),
             true => Ok((Arc::clone(limit), changes)),
             false => Err("a registered limit can't change"),
         };
@@ -231,7 +234,7 @@ fn has(overrides: &Overrides, hash: u64) -> bool {
     overrides.iter().any(|(known, _)| *known == hash)
 }
 
-impl<C: tollgate::clock::Clock> Change<C> {
+impl<C: Clock> Change<C> {
     /// Makes the change. The algorithms exist already, so their quotas can be represented.
     pub(crate) fn apply(self) {
         match (&*self.limit, self.what) {

@@ -411,6 +411,84 @@ fn a_plan_decides_by_its_own_limit() {
 }
 
 #[test]
+fn a_key_with_an_override_has_a_limit_of_its_own_at_its_store() {
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'far'\nfallback = 'closed'\n\
+                plan = { by = 'tier', free = '1', pro = '2' }\n\
+                override = [{ key = 'zoe', limit = '7' }, { key = 'ann', limit = '5' }]";
+    let (policy, _, far) = policy(rule);
+    for (user, tier, left) in [
+        ("ann", "pro", Some(4)),
+        ("zoe", "free", Some(6)),
+        ("bob", "pro", Some(1)),
+        // The plan of a key with an override does not matter, and it need not have one.
+        ("ann", "free", Some(3)),
+        ("ann", "gold", Some(2)),
+        ("bob", "gold", None),
+    ] {
+        let decision = run(policy.decide_async(&[("user", user), ("tier", tier)]));
+        assert_eq!(decision.remaining(), left, "{user} {tier}");
+        let calls = match left {
+            Some(_) => vec!["take [a]"],
+            None => vec![],
+        };
+        assert_eq!(far.calls(), calls, "{user} {tier}");
+    }
+    let decision = run(policy.decide_async(&[("user", "ann"), ("tier", "pro")]));
+    assert_eq!(run(decision.undo_async()).ok(), Some(1));
+    assert_eq!(far.taken("a"), 5);
+}
+
+#[test]
+fn a_key_whose_override_is_unlimited_or_0_needs_no_call() {
+    for limit in [
+        "limit = ['1', '2']",
+        "limit = 'unlimited'",
+        "limit = '0'",
+        "plan = { by = 'tier', free = '1', pro = 'unlimited' }",
+    ] {
+        let (policy, _, far) = policy(&format!(
+            "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'far'\nfallback = 'closed'\n{limit}\n\
+             override = [{{ key = 'ann', limit = 'unlimited' }}, {{ key = 'bob', limit = '0' }}, \
+             {{ key = 'zoe', limit = '7' }}]"
+        ));
+        far.state().is_down = true;
+        for (user, is_allowed) in [("ann", true), ("bob", false)] {
+            for tier in ["free", "pro", "none"] {
+                let request = [("user", user), ("tier", tier)];
+                let decision = run(policy.decide_async(&request));
+                assert_eq!(decision.is_allowed(), is_allowed, "{user} {limit}");
+                assert_eq!(decision.asked().count(), 0, "{user} {limit}");
+                assert_eq!(decision.retry_after(), None, "{user} {limit}");
+                assert_eq!(policy.decide(&request).is_allowed(), is_allowed);
+            }
+        }
+        assert!(far.calls().is_empty(), "{limit}");
+        far.state().is_down = false;
+        for tier in ["free", "pro", "none"] {
+            let decision = run(policy.decide_async(&[("user", "zoe"), ("tier", tier)]));
+            assert!(decision.is_allowed(), "{limit}");
+            assert_eq!(far.calls().len(), 1, "{limit}");
+        }
+    }
+}
+
+#[test]
+fn an_override_of_a_rule_whose_store_is_in_this_process_is_an_error() {
+    let here = tollgate_policy::Store::here(|_| Err("must not be asked".into()));
+    let rule = "[[rule]]\nname = 'a'\nkey = 'user'\nstore = 'here'\nfallback = 'closed'\n\
+                limit = '5/h'\noverride = [{ key = 'ann', limit = '9/h' }]";
+    let problems = Policy::builder().store("here", here).check_toml(rule);
+    let text = problems.to_string();
+    assert!(
+        text.contains(
+            "7:36: error: rule \"a\": override[1].limit is \"9/h\", but is possible only for a rule \
+             with a key, in memory or on a store that decides asynchronously"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_unknown_store_lists_the_registered_ones() {
     let builder = Policy::builder().store("far", Store::default());
     let rule = "[[rule]]\nname = 'a'\nlimit = '1'\nstore = 'fra'\nfallback = 'closed'";
