@@ -32,6 +32,7 @@
 //! | reload while it decides | [`LivePolicy`], [`LivePolicy::reload_file`] |
 //! | reload when the file changes | `LivePolicy::watch` (feature `watch`) |
 //! | save the state for the next process | [`Policy::snapshot`], [`PolicyBuilder::restore`] |
+//! | write policies in JSON, or in YAML (feature `yaml`) | [`file::Format`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
 //! [The guide](guide::policy) has the format, by examples. [Another](guide::from_gateways) is for
