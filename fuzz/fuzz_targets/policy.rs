@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tollgate_policy::Problems;
 use tollgate_policy::file::PolicyFile;
 
 fuzz_target!(|text: &str| {
@@ -12,18 +13,23 @@ fuzz_target!(|text: &str| {
             Err(error) => assert!(error.to_string().contains("out of range"), "{error}"),
         }
     }
-    match PolicyFile::from_toml(text) {
-        Ok(file) => {
-            let same = toml::from_str::<PolicyFile>(text);
-            assert_eq!(same.expect("serde reads it too"), file);
-        }
-        Err(problems) => {
-            assert!(problems.has_errors());
-            assert!(!problems.to_string().is_empty());
-            for problem in &problems {
-                assert!(problem.position.is_some(), "{problem}");
-                assert!(!problem.message.is_empty());
-            }
-        }
+    let toml = PolicyFile::from_toml(text).map_err(assert_positions);
+    if let Ok(file) = toml {
+        let same = toml::from_str::<PolicyFile>(text);
+        assert_eq!(same.expect("serde reads it too"), file);
+    }
+    let yaml = PolicyFile::from_yaml(text).map_err(assert_positions);
+    // JSON is YAML, except for some characters, and for lists of more than 128 KiB.
+    if let (Ok(json), Ok(yaml)) = (PolicyFile::from_json(text), yaml) {
+        assert_eq!(yaml, json);
     }
 });
+
+fn assert_positions(problems: Problems) {
+    assert!(problems.has_errors());
+    assert!(!problems.to_string().is_empty());
+    for problem in &problems {
+        assert!(problem.position.is_some(), "{problem}");
+        assert!(!problem.message.is_empty());
+    }
+}

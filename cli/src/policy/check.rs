@@ -15,7 +15,7 @@ use tollgate_redis::Keys;
 
 use super::exit_code::{INVALID, unusable};
 use super::registered::{MEMORY, Registered};
-use super::source::Source;
+use super::source::{Reading, Source};
 
 /// Check policies: find all their errors and warnings
 ///
@@ -23,13 +23,17 @@ use super::source::Source;
 /// exit code is 0 if there are no errors, 1 if there are errors, and 2 if a file can't be read.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The policies, in TOML, or in JSON if a name ends in .json. - is the standard input
+    /// The policies, in TOML, or in JSON or YAML if a name ends in .json, .yaml or .yml. - is the
+    /// standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
     /// Exit with 1 if there are warnings, too
     #[arg(long)]
     strict: bool,
+
+    #[command(flatten)]
+    reading: Reading,
 
     #[command(flatten)]
     registered: Registered,
@@ -101,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let mut out = io::stdout().lock();
     let (mut reports, mut unread) = (Vec::new(), None);
     for file in &arguments.files {
-        match Source::open(file) {
+        match arguments.reading.open(file) {
             Ok(source) => reports.push(report(source, arguments)?),
             Err(message) => unread = Some(unusable(&message)),
         }

@@ -14,7 +14,7 @@ use tollgate_redis::Keys;
 use super::exit_code::{INVALID, unusable};
 use super::registered::Registered;
 use super::request::Request;
-use super::source::Source;
+use super::source::Reading;
 use crate::table;
 
 /// Explain what a policy does with a request: which rules apply, and why the others do not
@@ -25,12 +25,15 @@ use crate::table;
 /// is read as the layer of tollgate-tower reads it.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The policy, in TOML, or in JSON if its name ends in .json
+    /// The policy, in TOML, or in JSON or YAML if its name ends in .json, .yaml or .yml
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
     #[command(flatten)]
     request: Request,
+
+    #[command(flatten)]
+    reading: Reading,
 
     #[command(flatten)]
     registered: Registered,
@@ -45,7 +48,7 @@ pub(crate) struct Arguments {
 
 /// Prints what a policy does with a request.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let source = match Source::open(&arguments.file) {
+    let source = match arguments.reading.open(&arguments.file) {
         Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };

@@ -13,7 +13,7 @@ use tollgate_redis::Keys;
 
 use super::exit_code::{INVALID, unusable};
 use super::registered::{REDIS, Registered};
-use super::source::Source;
+use super::source::Reading;
 
 /// Print the keys that a rule stores on Redis or Valkey for one client
 ///
@@ -24,7 +24,7 @@ use super::source::Source;
 /// rule has no such keys.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The policy, in TOML, or in JSON if its name ends in .json
+    /// The policy, in TOML, or in JSON or YAML if its name ends in .json, .yaml or .yml
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     readable_users: bool,
 
     #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
     registered: Registered,
 
     /// A fact that the program computes: a resolver of keys or a lookup of plans; can be given
@@ -72,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Ok(keys) => keys,
         Err(message) => return Ok(unusable(&message)),
     };
-    let source = match Source::open(&arguments.file) {
+    let source = match arguments.reading.open(&arguments.file) {
         Ok(source) => source,
         Err(message) => return Ok(unusable(&message)),
     };

@@ -2,56 +2,63 @@
 
 use std::path::Path;
 
+use clap::Args;
 use tollgate::clock::SystemClock;
-use tollgate_policy::file::{PolicyFile, read_text};
+use tollgate_policy::file::{Format, PolicyFile, read_text};
 use tollgate_policy::{PolicyBuilder, Problems};
 
-/// The text of a policy, in TOML, or in JSON if the name of the file ends in `.json`.
+/// How policies are read.
+#[derive(Debug, Args)]
+pub(super) struct Reading {
+    /// Read toml, json or yaml, whatever a name ends in
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    format: Option<Format>,
+}
+
+fn format(name: &str) -> Result<Format, &'static str> {
+    match name {
+        "toml" => Ok(Format::Toml),
+        "json" => Ok(Format::Json),
+        "yaml" => Ok(Format::Yaml),
+        _ => Err("must be toml, json or yaml"),
+    }
+}
+
+/// The text of a policy.
 pub(super) struct Source {
     pub(super) name: String,
     text: String,
-    is_json: bool,
+    format: Format,
 }
 
-impl Source {
-    /// Reads a file, or the standard input if the path is `-`. That is JSON if it begins with `{`,
-    /// as no TOML does.
+impl Reading {
+    /// Reads a file, or the standard input if the path is `-`. Without `--format`, that is JSON if
+    /// it begins with `{`, as no TOML does.
     ///
     /// # Errors
     ///
     /// Why the file can't be read.
-    pub(super) fn open(path: &Path) -> Result<Self, String> {
+    pub(super) fn open(&self, path: &Path) -> Result<Source, String> {
         let name = path.display().to_string();
-        let unreadable = |why: String| format!("{name} can't be read: {why}");
         let is_input = path.as_os_str() == "-";
         let read = if is_input {
             Path::new("/dev/stdin")
         } else {
             path
         };
-        let text = read_text(read).map_err(|error| unreadable(error.to_string()))?;
-        let has_end = |ends: &[&str]| {
-            let end = path.extension().and_then(|end| end.to_str());
-            end.is_some_and(|end| ends.iter().any(|it| it.eq_ignore_ascii_case(end)))
-        };
-        if has_end(&["yaml", "yml"]) {
-            let why = "only TOML, and JSON if the name ends in .json, are read";
-            return Err(unreadable(why.into()));
-        }
-        let is_json = has_end(&["json"]) || (is_input && text.trim_start().starts_with('{'));
-        Ok(Self {
-            name,
-            text,
-            is_json,
-        })
+        let text = read_text(read).map_err(|error| format!("{name} can't be read: {error}"))?;
+        let format = self.format.unwrap_or_else(|| match is_input {
+            true if text.trim_start().starts_with('{') => Format::Json,
+            _ => Format::of_path(path),
+        });
+        Ok(Source { name, text, format })
     }
+}
 
+impl Source {
     /// Returns what the file says, or what is wrong with it.
     pub(super) fn read(&self) -> Result<PolicyFile, Problems> {
-        let read = match self.is_json {
-            true => PolicyFile::from_json(&self.text),
-            false => PolicyFile::from_toml(&self.text),
-        };
+        let read = PolicyFile::from_text(&self.text, self.format);
         read.map_err(|problems| problems.with_file(&self.name))
     }
 
@@ -69,10 +76,7 @@ impl Source {
 
     /// Returns all errors and warnings.
     pub(super) fn check(&self, builder: PolicyBuilder<SystemClock>) -> Problems {
-        let problems = match self.is_json {
-            true => builder.check_json(&self.text),
-            false => builder.check_toml(&self.text),
-        };
+        let problems = builder.check_text(&self.text, self.format);
         problems.with_file(&self.name)
     }
 }

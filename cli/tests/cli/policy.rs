@@ -181,9 +181,19 @@ fn a_policy_is_checked_without_its_tables() {
 fn the_standard_input_is_checked() {
     let toml = "[[rule]]\nname = 'a'\nlimit = '1/s'\n";
     let json = r#"{"rule": [{"name": "a", "limit": "0/s"}]}"#;
-    for (text, expected) in [(toml, "-: 1 rule, no problems\n"), (json, "-: 1 error\n")] {
+    let yaml = "rule:\n- { name: a, limit: 1/s }\n";
+    for (text, arguments, expected) in [
+        (toml, &["check", "-"][..], "-: 1 rule, no problems\n"),
+        (json, &["check", "-"], "-: 1 error\n"),
+        (
+            yaml,
+            &["check", "-", "--format", "yaml"],
+            "-: 1 rule, no problems\n",
+        ),
+        (yaml, &["check", "-"], "-: 1 error\n"),
+    ] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-        program.args(["check", "-"]).stdin(Stdio::piped());
+        program.args(arguments).stdin(Stdio::piped());
         let mut program = program.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut input = program.stdin.take().expect("its input");
         input.write_all(text.as_bytes()).expect("it reads");

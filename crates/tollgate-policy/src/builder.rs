@@ -11,9 +11,9 @@ use tollgate::clock::SystemClock;
 
 use crate::compile::{Given, compile};
 use crate::facts::{FactValue, Facts};
-use crate::file::PolicyFile;
+use crate::file::{Format, PolicyFile};
 use crate::limit::{LimitSpec, OwnLimit, PolicyClock};
-use crate::parse::read_toml;
+use crate::parse::read;
 use crate::policy::{Policy, hasher};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::{Registry, Store, StoreKind};
@@ -242,7 +242,7 @@ impl<C: PolicyClock> PolicyBuilder<C> {
     ///
     /// All errors of the text.
     pub fn build_toml(self, text: &str) -> Result<Policy<C>, Problems> {
-        let (file, problems) = read_toml(text);
+        let (file, problems) = read(text, Format::Toml);
         self.build_from(&file, problems)
     }
 
@@ -255,7 +255,11 @@ impl<C: PolicyClock> PolicyBuilder<C> {
         self.build_from(file, Problems::new())
     }
 
-    fn build_from(self, file: &PolicyFile, mut problems: Problems) -> Result<Policy<C>, Problems> {
+    pub(crate) fn build_from(
+        self,
+        file: &PolicyFile,
+        mut problems: Problems,
+    ) -> Result<Policy<C>, Problems> {
         for name in &self.early {
             let message = "must be registered after the call of `clock`";
             problems.push(Problem::error("a registered name", quoted(name), message));

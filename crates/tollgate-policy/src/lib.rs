@@ -34,6 +34,7 @@
 //! | ask about a key, ban or reset it | [`Policy::key`] |
 //! | list rules, and write statistics | [`Policy::rules`], [`Policy::stats`] |
 //! | save the state for the next process | [`Policy::snapshot`], [`PolicyBuilder::restore`] |
+//! | write policies in JSON, or in YAML (feature `yaml`) | [`file::Format`] |
 //! | read and check a file without deciding | [`file::PolicyFile`], [`warnings`] |
 //!
 //! [The guide](guide::policy) has the format, by examples. [Another](guide::from_gateways) is for

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use crate::builder::PolicyBuilder;
 use crate::compile::{Given, compile};
-use crate::file::{Fallback, PolicyFile};
+use crate::file::{Fallback, Format, PolicyFile};
 use crate::limit::PolicyClock;
-use crate::parse::{read_json, read_toml};
+use crate::parse::read;
 use crate::policy::hasher;
 use crate::problem::Problems;
 pub use warnings::warnings;
@@ -42,15 +42,14 @@ impl<C: PolicyClock> PolicyBuilder<C> {
     /// ```
     #[must_use]
     pub fn check_toml(self, text: &str) -> Problems {
-        let (file, problems) = read_toml(text);
-        self.check_read(file, problems)
+        self.check_text(text, Format::Toml)
     }
 
-    /// Returns all errors and [`warnings`](crate::warnings) of a policy in JSON, as
+    /// Returns all errors and [`warnings`](crate::warnings) of a policy in a format, as
     /// [`check_toml`](Self::check_toml) does.
     #[must_use]
-    pub fn check_json(self, text: &str) -> Problems {
-        let (file, problems) = read_json(text);
+    pub fn check_text(self, text: &str, format: Format) -> Problems {
+        let (file, problems) = read(text, format);
         self.check_read(file, problems)
     }
 

@@ -1,6 +1,7 @@
 //! What a policy's file says, as it is written: names and limits are still text.
 
 pub(crate) mod disk;
+mod format;
 mod key_secret;
 mod names;
 pub(crate) mod secret;
@@ -15,6 +16,7 @@ use crate::facts::FactName;
 use crate::problem::{Position, quoted};
 use crate::when::When;
 pub use disk::read_text;
+pub use format::Format;
 use secret::Secret;
 
 /// A value, and where the file says it. Values are equal wherever they are.

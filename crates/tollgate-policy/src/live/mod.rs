@@ -21,9 +21,9 @@ use crate::compile::{Given, compile};
 use crate::decide::{Decision, decide, decide_async};
 use crate::facts::Facts;
 use crate::file::disk::{FileError, read_text};
-use crate::file::{PolicyFile, Rule};
+use crate::file::{Format, PolicyFile, Rule};
 use crate::limit::PolicyClock;
-use crate::parse::read_toml;
+use crate::parse::read;
 use crate::policy::Policy;
 use crate::problem::{Problem, Problems};
 use crate::state::RuleState;
@@ -246,7 +246,7 @@ impl<C: PolicyClock> LivePolicy<C> {
 }
 
 impl<C: PolicyClock> LivePolicy<C> {
-    /// Reads a policy from a file of TOML.
+    /// Reads a policy from a file, in the [`Format`] that the end of its name says.
     ///
     /// ```
     /// use tollgate_policy::{LivePolicy, Policy};
@@ -272,7 +272,8 @@ impl<C: PolicyClock> LivePolicy<C> {
     pub fn from_file(path: impl AsRef<Path>, builder: PolicyBuilder<C>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let text = read_text(path).map_err(|error| FileError::read(path, error))?;
-        let policy = builder.build_toml(&text);
+        let (file, problems) = read(&text, Format::of_path(path));
+        let policy = builder.build_from(&file, problems);
         let policy = policy.map_err(|problems| FileError::policy(path, problems))?;
         Ok(Self {
             last_read: Mutex::new(Some(Ok(text))),
@@ -280,7 +281,7 @@ impl<C: PolicyClock> LivePolicy<C> {
         })
     }
 
-    /// Reloads the policy from a file of TOML: see [`from_file`](Self::from_file).
+    /// Reloads the policy from a file: see [`from_file`](Self::from_file).
     ///
     /// # Errors
     ///
@@ -292,7 +293,7 @@ impl<C: PolicyClock> LivePolicy<C> {
         self.reload_read(path.as_ref(), now, &mut last)
     }
 
-    /// Reloads the policy from a file of TOML if the file no longer says what it said when it was
+    /// Reloads the policy from a file if the file no longer says what it said when it was
     /// last read. Call it at intervals, or when the file may have changed.
     ///
     /// It returns `None` if nothing has changed. So an error is returned once, until the file
@@ -342,7 +343,8 @@ impl<C: PolicyClock> LivePolicy<C> {
                 return Err(FileError::read(path, error));
             }
         };
-        let reloaded = self.reload_toml(&text);
+        let (file, problems) = read(&text, Format::of_path(path));
+        let reloaded = self.reload_from(&file, problems);
         *last = Some(Ok(text));
         let mut reloaded = reloaded.map_err(|problems| FileError::policy(path, problems))?;
         reloaded.warnings = reloaded.warnings.with_file(path.display().to_string());
@@ -355,7 +357,7 @@ impl<C: PolicyClock> LivePolicy<C> {
     ///
     /// All errors of the text. In that case nothing has changed.
     pub fn reload_toml(&self, text: &str) -> Result<Reloaded, Problems> {
-        let (file, problems) = read_toml(text);
+        let (file, problems) = read(text, Format::Toml);
         self.reload_from(&file, problems)
     }
 

@@ -62,8 +62,8 @@ impl Drop for Watch {
 }
 
 impl<C: PolicyClock> LivePolicy<C> {
-    /// Reloads the policy from a file of TOML whenever the file changes, until the returned
-    /// [`Watch`] is dropped.
+    /// Reloads the policy from a file whenever the file changes, until the returned [`Watch`] is
+    /// dropped.
     ///
     /// It notices files that are written in place, replaced by a rename, or reached by a symbolic
     /// link that changes, as in a ConfigMap of Kubernetes. Changes within 50 ms of each other are

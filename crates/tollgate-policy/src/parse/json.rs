@@ -7,7 +7,7 @@ use super::tree::{Entries, Node, Tree, at};
 use crate::problem::{Problem, Problems, quoted};
 
 /// How deep values may be nested. TOML allows the same.
-const MAX_DEPTH: usize = 80;
+pub(super) const MAX_DEPTH: usize = 80;
 
 /// Returns the fields of a file, or `None` if its text is not a table of JSON.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Entries> {

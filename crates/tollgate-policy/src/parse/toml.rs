@@ -8,24 +8,16 @@ use toml::de::{DeString, DeTable, DeValue, Error};
 use super::lines::Lines;
 use super::secret::KEY_SECRET;
 use super::tree::{Entries, Node, Tree, at};
-use crate::problem::{Position, Problem, Problems};
+use crate::problem::{Problem, Problems};
 
 /// The largest file in which all errors of syntax are reported, in bytes. Each error costs memory
 /// before it can be counted.
 const MAX_RECOVERED: usize = 1 << 20;
 
-/// The most characters that separate values. Each separator can cost 500 bytes of memory.
-const MAX_SEPARATORS: usize = 4_000_000;
-
 /// Returns the fields of a file, or `None` if its text is not TOML.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Entries> {
-    let separators = text.bytes().filter(|byte| b"=,.[{".contains(byte)).count();
-    if separators > MAX_SEPARATORS {
-        let message = format!(
-            "the file has {separators} of the characters `= , . [ {{`, but may have at most \
-             {MAX_SEPARATORS}"
-        );
-        problems.push(Problem::error("", "", message).at(Position::new(1, 1)));
+    if let Err(problem) = super::check_separators(text, "=,.[{") {
+        problems.push(problem);
         return None;
     }
     let lines = Lines::new(text);

@@ -4,6 +4,7 @@
 mod decided;
 mod document;
 mod explained;
+mod formats;
 mod lines;
 mod matching;
 mod model;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use tollgate_policy::file::PolicyFile;
 use tollgate_policy::warnings;
 
-use document::{Example, PAGE, examples, rows};
+use document::{Example, examples, rows};
 use lines::{End, Expected, Line, Request, Verdict, read};
 
 /// What is tested here.
@@ -206,15 +207,6 @@ fn each_policy_of_the_page_can_be_read_without_warnings() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-}
-
-#[test]
-fn the_first_policy_is_the_same_in_yaml() {
-    let (_, yaml) = PAGE.split_once("```yaml\n").expect("YAML");
-    let (yaml, _) = yaml.split_once("```").expect("an end");
-    let yaml: PolicyFile = serde_norway::from_str(yaml).expect("a policy");
-    let toml = PolicyFile::from_toml(&examples().0[0].policy).expect("a policy");
-    assert_eq!(yaml, toml);
 }
 
 #[test]

@@ -175,3 +175,44 @@ fn a_folder_is_not_a_policy() {
     let error = LivePolicy::from_file(&path, Policy::builder()).expect_err("a folder");
     assert!(matches!(error, FileError::Read { .. }), "{error}");
 }
+
+#[test]
+fn the_end_of_the_name_says_the_format() {
+    let json = |n| format!(r#"{{ "rule": [{{ "name": "a", "key": "user", "limit": "{n}/h" }}] }}"#);
+    let yaml = |n| format!("rule:\n- name: a\n  key: user\n  limit: {n}/h\n");
+    let toml = |n| limit(&format!("{n}/h"));
+    let formats: [(&str, &dyn Fn(u32) -> String); 6] = [
+        ("a.json", &json),
+        ("a.JSON", &json),
+        ("a.toml", &toml),
+        ("a.conf", &toml),
+        ("a.yaml", &yaml),
+        ("a.yml", &yaml),
+    ];
+    let folder = folder("format");
+    for (name, text) in formats {
+        let path = folder.join(name);
+        fs::write(&path, text(10)).expect("written");
+        let read = LivePolicy::from_file(&path, Policy::builder().clock(ManualClock::new()));
+        if name.starts_with("a.y") && !cfg!(feature = "yaml") {
+            let error = read.expect_err("YAML").to_string();
+            let why = ":1:1: error: the policy is YAML, which needs the feature `yaml` of \
+                       tollgate-policy";
+            assert_eq!(error, format!("{}{why}", path.display()));
+            continue;
+        }
+        let live = read.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(left(&live, "ann"), Some(9));
+        fs::write(&path, text(5)).expect("written");
+        let reloaded = live.reload_if_changed(&path).expect("a change");
+        let state = reloaded.expect("a policy").state("a");
+        assert_eq!(state, Some(RuleState::Migrated));
+        fs::write(&path, "apply: {").expect("written");
+        let error = live.reload_file(&path).expect_err("no policy").to_string();
+        assert!(
+            error.starts_with(&format!("{}:1:", path.display())),
+            "{error}"
+        );
+        assert_eq!(left(&live, "ann"), Some(4));
+    }
+}

@@ -1,12 +1,12 @@
 //! Any text gives a policy, or errors that say where: never a panic.
 
-use tollgate_policy::file::PolicyFile;
+use tollgate_policy::file::{Format, PolicyFile};
 
 use crate::EVERY_FIELD;
 
 /// Reads a text. Returns whether it is a policy.
-fn reads(text: &str) -> bool {
-    match PolicyFile::from_toml(text) {
+fn reads(text: &str, format: Format) -> bool {
+    match PolicyFile::from_text(text, format) {
         Ok(_) => true,
         Err(problems) => {
             assert!(problems.has_errors() && !problems.is_empty(), "{text}");
@@ -30,15 +30,25 @@ fn reads(text: &str) -> bool {
 
 #[test]
 fn a_file_cut_at_every_byte_is_a_policy_or_an_error_with_a_position() {
+    let count = |text: &str, format| {
+        let ends = (0..=text.len()).filter(|end| text.is_char_boundary(*end));
+        ends.filter(|end| reads(&text[..*end], format)).count()
+    };
     let text = EVERY_FIELD.replace("curl", "größe");
-    let mut policies = 0;
-    for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
-        policies += usize::from(reads(&text[..end]));
-    }
+    let policies = count(&text, Format::Toml);
     assert!(
         policies > 50 && policies < text.len() / 2,
         "{policies} policies"
     );
+    #[cfg(feature = "yaml")]
+    {
+        let text = crate::YAML.replace("curl", "größe");
+        let policies = count(&text, Format::Yaml);
+        assert!(
+            policies > 50 && policies < text.len() / 2,
+            "{policies} policies"
+        );
+    }
 }
 
 /// A generator of numbers with a fixed seed (splitmix64).
@@ -58,7 +68,7 @@ impl Numbers {
     }
 }
 
-const TOKENS: [&str; 44] = [
+const TOKENS: [&str; 52] = [
     "0",
     "-1",
     "18446744073709551616",
@@ -103,6 +113,14 @@ const TOKENS: [&str; 44] = [
     "\u{feff}",
     "ß",
     "\0",
+    "- ",
+    ": ",
+    "? ",
+    "&a",
+    "*a",
+    "!a",
+    "|-\n",
+    "---\n",
 ];
 
 /// Changes a text: flips bits of a byte, swaps two lines, repeats one, or replaces a word.
@@ -137,26 +155,52 @@ fn mutate(text: &str, numbers: &mut Numbers) -> String {
     }
 }
 
+/// Reads rules that are changed, and returns how many of these texts are policies.
+fn mutated(rules: &[&str], cases: usize, format: Format) -> usize {
+    let mut numbers = Numbers(1);
+    let texts = (0..cases).map(|_| {
+        let mut text = rules[numbers.below(rules.len())].to_owned();
+        for _ in 0..=numbers.below(3) {
+            text = mutate(&text, &mut numbers);
+        }
+        text
+    });
+    texts.filter(|text| reads(text, format)).count()
+}
+
 #[test]
 fn mutated_files_are_policies_or_errors_with_positions() {
-    let mut numbers = Numbers(1);
-    // A rule or two at a time, so that many cases fit in a test.
-    let rules: Vec<String> = EVERY_FIELD.split("\n\n").map(Into::into).collect();
-    let mut policies = 0;
     const CASES: usize = if cfg!(debug_assertions) {
         100_000
     } else {
         1_000_000
     };
-    for _ in 0..CASES {
-        let mut text = rules[numbers.below(rules.len())].clone();
-        for _ in 0..=numbers.below(3) {
-            text = mutate(&text, &mut numbers);
-        }
-        policies += usize::from(reads(&text));
-    }
+    // A rule or two at a time, so that many cases fit in a test.
+    let rules: Vec<&str> = EVERY_FIELD.split("\n\n").collect();
+    let policies = mutated(&rules, CASES, Format::Toml);
     assert!(
         policies > CASES / 50 && policies < CASES,
         "{policies} policies"
     );
 }
+
+#[cfg(feature = "yaml")]
+#[test]
+fn mutated_yaml_is_a_policy_or_an_error_with_a_position() {
+    const CASES: usize = if cfg!(debug_assertions) {
+        20_000
+    } else {
+        1_000_000
+    };
+    let rules = [crate::YAML, crate::JSON, BLOCKS];
+    let policies = mutated(&rules, CASES, Format::Yaml);
+    assert!(
+        policies > CASES / 50 && policies < CASES,
+        "{policies} policies"
+    );
+}
+
+/// The forms of text and of tables that YAML has besides those of the other files.
+#[cfg(feature = "yaml")]
+const BLOCKS: &str = "--- # a remark\n? rule\n: - name: >-\n      a\n      b\n    limit: |-\n\
+                      \u{20}     5/s\n    when: {\"path\": '/a', host: \"\\u00e9\",}\n...\n";

@@ -9,10 +9,7 @@ use tollgate_policy::file::{
 use tollgate_policy::when::Test;
 use tollgate_policy::{FactName, Position};
 
-use crate::{EVERY_FIELD, JSON};
-
-/// The same policy in YAML.
-const YAML: &str = include_str!("every_field.yaml");
+use crate::{EVERY_FIELD, JSON, YAML};
 
 fn every_field() -> PolicyFile {
     PolicyFile::from_toml(EVERY_FIELD).unwrap_or_else(|problems| panic!("{problems}"))
@@ -148,6 +145,8 @@ fn the_same_policy_in_json_or_yaml_is_read_the_same() {
     let toml = toml::from_str::<PolicyFile>(EVERY_FIELD);
     assert_eq!(toml.expect("serde reads it"), file);
     assert_eq!(PolicyFile::from_json(JSON).expect(JSON), file);
+    #[cfg(feature = "yaml")]
+    assert_eq!(PolicyFile::from_yaml(YAML).expect(YAML), file);
     assert_eq!(serde_json::from_str::<PolicyFile>(JSON).expect(JSON), file);
     assert_eq!(
         serde_norway::from_str::<PolicyFile>(YAML).expect(YAML),
