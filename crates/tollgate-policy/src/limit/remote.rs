@@ -287,11 +287,6 @@ impl Remote {
         own_of(&self.overrides, hash).map_or((&self.limit, plan), |own| (own, 0))
     }
 
-    /// Returns whether a key has a limit of its own.
-    pub(crate) fn has_own(&self, hash: u64) -> bool {
-        own_of(&self.overrides, hash).is_some()
-    }
-
     /// Returns how many requests may be inside at once, if it is a concurrency.
     pub(crate) fn concurrency(&self, plan: usize) -> Option<u64> {
         self.store.concurrency(&*self.limit, plan)

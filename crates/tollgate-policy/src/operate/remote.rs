@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Available, KeyError, RuleKey};
 use crate::limit::{
-    Fixed, KeyRef, PolicyClock, Remote, RemoteAsk, RemoteError, RemoteFuture, RuleLimit,
+    Fixed, KeyRef, PolicyClock, Remote, RemoteAsk, RemoteError, RemoteFuture, RuleLimit, own_of,
 };
 
 impl<'p, C: PolicyClock> RuleKey<'p, C> {
@@ -35,7 +35,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
                 plan: self
                     .rule
                     .plan_name(plan)
-                    .filter(|_| !remote.has_own(self.hash)),
+                    .filter(|_| own_of(&remote.overrides, self.hash).is_none()),
                 permits: self.answer("available", permits).await?,
             });
         }
