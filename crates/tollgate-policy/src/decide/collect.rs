@@ -1,5 +1,6 @@
 //! What a request asks, as the recorder of its rules.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use smallvec::SmallVec;
@@ -23,8 +24,52 @@ struct Collected<'a, C> {
     rules: SmallVec<[usize; 4]>,
     /// Whether other facts were read before.
     is_later: bool,
+    /// Where asks are in `list` and in `remote`, once there are many.
+    places: [Places; 2],
     allowed: Option<Why>,
     refused: Option<Why>,
+}
+
+/// The most asks of which one is searched without an index.
+const FEW: usize = 64;
+
+/// Where the asks of each rule and key begin, since a request may have many sets of facts. Those of
+/// one rule and key lie side by side.
+struct Places {
+    first: BTreeMap<(usize, u64), usize>,
+    /// How many asks are in it.
+    read: usize,
+}
+
+impl Places {
+    const fn new() -> Self {
+        Self {
+            first: BTreeMap::new(),
+            read: 0,
+        }
+    }
+
+    /// Returns the asks of a rule and a key.
+    fn of<'a>(
+        &mut self,
+        asks: &'a mut [Ask],
+        rule: usize,
+        hash: u64,
+    ) -> impl Iterator<Item = &'a mut Ask> + use<'a> {
+        let is_it = move |ask: &Ask| (ask.rule, ask.hash) == (rule, hash);
+        let first = if asks.len() <= FEW {
+            asks.iter().position(is_it)
+        } else {
+            for (place, ask) in asks.iter().enumerate().skip(self.read) {
+                self.first.entry((ask.rule, ask.hash)).or_insert(place);
+            }
+            self.read = asks.len();
+            self.first.get(&(rule, hash)).copied()
+        };
+        let asks = first.and_then(|first| asks.get_mut(first..));
+        let asks = asks.unwrap_or_default().iter_mut();
+        asks.take_while(move |ask| is_it(ask))
+    }
 }
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
@@ -40,6 +85,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
             would_deny: &mut self.would_deny,
             rules: SmallVec::new(),
             is_later: false,
+            places: [const { Places::new() }; 2],
             allowed: None,
             refused: None,
         };
@@ -70,9 +116,11 @@ impl<C: PolicyClock> Collected<'_, C> {
     /// rule.
     #[cold]
     fn raise(&mut self, rule: usize, hash: u64, cost: u64) -> bool {
-        let asks = self.list.iter_mut().chain(&mut *self.remote);
+        let [in_list, in_remote] = &mut self.places;
+        let asks = in_list.of(self.list, rule, hash);
+        let asks = asks.chain(in_remote.of(self.remote, rule, hash));
         let mut is_known = false;
-        for ask in asks.filter(|ask| (ask.rule, ask.hash) == (rule, hash)) {
+        for ask in asks {
             is_known = true;
             let What::Limit(limit) = ask.what else {
                 continue;
@@ -175,17 +223,19 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
 
     #[cold]
     fn ask_unlimited(&mut self, index: usize, trial: bool, by: Option<usize>, asked: Asked) {
+        let (here, remote) = (self.list.len(), self.remote.len());
         self.ask(index, trial, by, asked);
         let hash = self.hash(asked.key);
         let rule = self.policy.rules.get(index);
         let is_asked = |ask: &Ask| match ask.what {
-            What::Limit(limit) if (ask.rule, ask.hash) == (index, hash) => {
-                !rule.is_some_and(|rule| rule.is_unlimited(limit, ask.plan, hash))
-            }
+            What::Limit(limit) => !rule.is_some_and(|it| it.is_unlimited(limit, ask.plan, hash)),
             _ => true,
         };
-        self.list.retain(|ask| is_asked(ask));
-        self.remote.retain(is_asked);
+        // If another set of facts asks it, that is left out already.
+        let asked: Vec<_> = self.list.drain(here..).filter(is_asked).collect();
+        self.list.extend(asked);
+        let asked: Vec<_> = self.remote.drain(remote..).filter(is_asked).collect();
+        self.remote.extend(asked);
     }
 
     fn is_over(&self) -> bool {

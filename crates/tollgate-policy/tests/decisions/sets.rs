@@ -133,6 +133,31 @@ fn many_sets_are_all_or_none() {
     assert_eq!(policy.decide(&[("user", "new")]).remaining(), Some(1));
 }
 
+/// As many as a client could ask a service to decide together.
+#[test]
+fn ten_thousand_sets_are_all_or_none() {
+    let policy = policy(TWO);
+    let names: Vec<String> = (0..10_000).map(|number| format!("u{number}")).collect();
+    let mut sets: Vec<_> = names.iter().map(|name| [("user", name.as_str())]).collect();
+    let decision = policy.decide_together(&sets);
+    assert!(decision.is_allowed());
+    assert_eq!(decision.asked().count(), 10_000);
+    assert_eq!(decision.undo(), 10_000);
+    for _ in 0..2 {
+        assert!(policy.decide(&[("user", "u9999")]).is_allowed());
+    }
+    assert!(!policy.decide_together(&sets).is_allowed());
+    sets.pop();
+    assert!(policy.decide_together(&sets).is_allowed());
+    assert!(policy.decide_together(&sets).is_allowed());
+    // Ten thousand sets with one key ask once.
+    let decision = policy.decide_together(&[ACME; 10_000]);
+    assert_eq!(
+        (decision.asked().count(), decision.remaining()),
+        (1, Some(8))
+    );
+}
+
 /// A shadow rule of two limits that would deny one key takes nothing from that key alone.
 #[test]
 fn a_shadow_rule_decides_for_each_key() {
