@@ -40,9 +40,10 @@ pub(crate) struct Arguments {
     facts: Vec<String>,
 
     /// Print JSON: an object {"file", "rules" (their number, null if the file can't be read as a
-    /// policy), "limits" (the same for limits that rules name), "stores" and "facts" (what the program has to register and supply), "errors",
-    /// "warnings", "problems": [{"file", "line", "column", "severity", "field", "value",
-    /// "message"}]}. Of several files, an array of such objects
+    /// policy), "limits" (the same for limits that rules name), "stores" and "facts" (what the
+    /// program has to register and supply), "errors", "warnings", "problems": [{"file", "line",
+    /// "column", "severity", "field", "value", "message"}]}. Of several files, an array of such
+    /// objects
     #[arg(long)]
     json: bool,
 }

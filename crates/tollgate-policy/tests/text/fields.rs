@@ -1,5 +1,5 @@
-//! The table of all fields in docs/POLICY.md is the parser's own. To write it anew, run the test with
-//! `TOLLGATE_RECORD=1`.
+//! The table of all fields in docs/POLICY.md is the parser's own. To write it anew, run the test
+//! with `TOLLGATE_RECORD=1`.
 
 use std::fs;
 
