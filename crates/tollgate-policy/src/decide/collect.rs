@@ -179,6 +179,8 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
         }
     }
 
+    /// Decisions call it in one place, and another call must not cost them the inlining.
+    #[inline(always)]
     fn ask(&mut self, index: usize, trial: bool, _: Option<usize>, asked: Asked) {
         let Some(rule) = self.policy.rules.get(index) else {
             return;
@@ -222,6 +224,7 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
     }
 
     #[cold]
+    #[inline(never)]
     fn ask_unlimited(&mut self, index: usize, trial: bool, by: Option<usize>, asked: Asked) {
         let (here, remote) = (self.list.len(), self.remote.len());
         self.ask(index, trial, by, asked);
