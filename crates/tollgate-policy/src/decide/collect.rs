@@ -25,7 +25,7 @@ struct Collected<'a, C> {
     /// Whether other facts were read before.
     is_later: bool,
     /// Where asks are in `list` and in `remote`, once there are many.
-    places: [Places; 2],
+    places: Option<Box<[Places; 2]>>,
     allowed: Option<Why>,
     refused: Option<Why>,
 }
@@ -35,41 +35,34 @@ const FEW: usize = 64;
 
 /// Where the asks of each rule and key begin, since a request may have many sets of facts. Those of
 /// one rule and key lie side by side.
+#[derive(Default)]
 struct Places {
     first: BTreeMap<(usize, u64), usize>,
     /// How many asks are in it.
     read: usize,
 }
 
-impl Places {
-    const fn new() -> Self {
-        Self {
-            first: BTreeMap::new(),
-            read: 0,
-        }
-    }
-
-    /// Returns the asks of a rule and a key.
-    fn of<'a>(
-        &mut self,
-        asks: &'a mut [Ask],
-        rule: usize,
-        hash: u64,
-    ) -> impl Iterator<Item = &'a mut Ask> + use<'a> {
-        let is_it = move |ask: &Ask| (ask.rule, ask.hash) == (rule, hash);
-        let first = if asks.len() <= FEW {
-            asks.iter().position(is_it)
-        } else {
-            for (place, ask) in asks.iter().enumerate().skip(self.read) {
-                self.first.entry((ask.rule, ask.hash)).or_insert(place);
+/// Returns the asks of a rule and a key.
+fn asks_of<'a>(
+    asks: &'a mut [Ask],
+    places: Option<&mut Places>,
+    rule: usize,
+    hash: u64,
+) -> impl Iterator<Item = &'a mut Ask> + use<'a> {
+    let is_it = move |ask: &Ask| (ask.rule, ask.hash) == (rule, hash);
+    let first = match places {
+        None => asks.iter().position(is_it),
+        Some(Places { first, read }) => {
+            for (place, ask) in asks.iter().enumerate().skip(*read) {
+                first.entry((ask.rule, ask.hash)).or_insert(place);
             }
-            self.read = asks.len();
-            self.first.get(&(rule, hash)).copied()
-        };
-        let asks = first.and_then(|first| asks.get_mut(first..));
-        let asks = asks.unwrap_or_default().iter_mut();
-        asks.take_while(move |ask| is_it(ask))
-    }
+            *read = asks.len();
+            first.get(&(rule, hash)).copied()
+        }
+    };
+    let asks = first.and_then(|first| asks.get_mut(first..));
+    let asks = asks.unwrap_or_default().iter_mut();
+    asks.take_while(move |ask| is_it(ask))
 }
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
@@ -85,7 +78,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
             would_deny: &mut self.would_deny,
             rules: SmallVec::new(),
             is_later: false,
-            places: [const { Places::new() }; 2],
+            places: None,
             allowed: None,
             refused: None,
         };
@@ -116,9 +109,14 @@ impl<C: PolicyClock> Collected<'_, C> {
     /// rule.
     #[cold]
     fn raise(&mut self, rule: usize, hash: u64, cost: u64) -> bool {
-        let [in_list, in_remote] = &mut self.places;
-        let asks = in_list.of(self.list, rule, hash);
-        let asks = asks.chain(in_remote.of(self.remote, rule, hash));
+        let are_many = self.list.len().max(self.remote.len()) > FEW;
+        let places = are_many.then(|| self.places.get_or_insert_default());
+        let [in_list, in_remote] = match places.map(|it| &mut **it) {
+            Some([list, remote]) => [Some(list), Some(remote)],
+            None => [None, None],
+        };
+        let asks = asks_of(self.list, in_list, rule, hash);
+        let asks = asks.chain(asks_of(self.remote, in_remote, rule, hash));
         let mut is_known = false;
         for ask in asks {
             is_known = true;

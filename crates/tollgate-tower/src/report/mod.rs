@@ -43,7 +43,10 @@ pub(crate) enum Decided {
 
 impl Decided {
     /// Returns its name in labels and events.
-    #[cfg(any(feature = "metrics", feature = "tracing"))]
+    #[cfg(any(
+        feature = "metrics",
+        all(feature = "tracing", any(feature = "policy", feature = "redis"))
+    ))]
     const fn name(self) -> &'static str {
         match self {
             Self::Allowed => "allowed",
