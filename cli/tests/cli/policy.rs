@@ -180,7 +180,7 @@ fn the_standard_input_is_checked() {
             &["check", "-", "--format", "yaml"],
             "-: 1 rule, no problems\n",
         ),
-        (yaml, &["check", "-"], "-: 1 error\n"),
+        (yaml, &["check", "-"], "-: 2 errors\n"),
     ] {
         let mut program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
         program.args(arguments).stdin(Stdio::piped());
