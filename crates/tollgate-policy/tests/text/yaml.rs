@@ -199,7 +199,7 @@ fn errors_of_syntax_have_positions() {
     for (text, position) in [
         ("apply: [all", "1:12"),
         ("apply: all\n\trule: a", "1:8"),
-        ("apply: 'all", "1:12"),
+        ("apply: 'all", "1:8"),
         ("apply: all\n  rule: a", "2:7"),
         ("apply: \"\\q\"", "1:8"),
         ("rule: }", "1:7"),
@@ -228,7 +228,7 @@ fn a_long_list_is_written_as_lines() {
     assert!(error(&list(10_000)).contains("rule 1 is "));
     assert_eq!(
         error(&list(20_000)),
-        "1:1: error: the value, list or comment after this has more than 131072 characters; write \
+        "2:3: error: the value, list or comment after this has more than 131072 characters; write \
          a long list as lines that begin with `-`"
     );
     let lines = format!("rule:\n{}", "- aaaaaaaa\n".repeat(20_000));
