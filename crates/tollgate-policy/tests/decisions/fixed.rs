@@ -147,6 +147,24 @@ fn an_unlimited_key_takes_no_slot_and_a_closed_one_takes_nothing_of_other_rules(
     assert_eq!(keys(), 1);
 }
 
+/// A rate in place of an unlimited plan would stand beside the concurrency of another plan.
+#[test]
+fn an_override_needs_a_rate_or_a_rule_that_counts_nothing() {
+    let own = |limit: &str| format!("override = [{{ key = 'ann', limit = '{limit}' }}]");
+    let plan = "key = 'user'\nplan = { by = 'tier', a = 'unlimited', b = 'concurrency 5' }\n";
+    for limit in ["2/h", "unlimited", "0"] {
+        let text = rule(&format!("{plan}{}", own(limit)));
+        let problems = Policy::from_toml(&text).expect_err(limit).to_string();
+        let expected = "override needs a limit that is a rate, which it replaces";
+        assert!(problems.contains(expected), "{limit}: {problems}");
+        let open = rule(&format!(
+            "key = 'user'\nlimit = 'unlimited'\n{}",
+            own(limit)
+        ));
+        assert!(Policy::from_toml(&open).is_ok(), "{limit}");
+    }
+}
+
 #[test]
 fn a_shadow_rule_reports_that_it_would_deny() {
     let text = format!(
