@@ -37,9 +37,9 @@ pub(crate) struct Made<C> {
 }
 
 impl<C> Made<C> {
-    /// Returns whether a text of it needs no state.
+    /// Returns whether none of its texts needs a state.
     pub(crate) fn is_fixed(&self) -> bool {
-        self.specs.iter().any(|spec| matches!(spec, Spec::Fixed(_)))
+        self.specs.iter().all(|spec| matches!(spec, Spec::Fixed(_)))
     }
 }
 
