@@ -19,7 +19,7 @@ pub(super) struct Request {
     #[arg(value_name = "URL", value_parser = url)]
     url: Uri,
 
-    /// A header; can be given several times, also with one name
+    /// A header; can be given several times, also with the same name
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
 

@@ -57,7 +57,7 @@ impl Bounded for Gcra {
     fn bound(&self) -> Bound {
         let quota = self.quota();
         match self.uneven_tolerance() {
-            // Such a quota is one permit each interval.
+            // A quota with an uneven tolerance is one permit each interval.
             Some(tolerance) => Bound::spaced(quota.period(), tolerance),
             None => Bound::bucket(quota),
         }
@@ -153,7 +153,8 @@ impl Bounded for AnyAlgorithm {
             Self::FixedWindow(this) => this.bound(),
             Self::SlidingWindow(this) => this.bound(),
             Self::Intervals(this) => this.bound(),
-            // A newer algorithm. None of the others has a smaller bound than the bucket.
+            // An algorithm that is newer than this crate. Of those above, a bucket has the smallest
+            // bound.
             _ => Bound::bucket(self.quota()),
         }
     }

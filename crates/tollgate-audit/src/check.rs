@@ -145,8 +145,8 @@ impl Audit {
     }
 }
 
-/// Returns, for each taking, the earliest beginning of it and all takings after it, counting only
-/// those that `such` selects.
+/// Returns, for each taking, the earliest beginning among it and the takings after it. Only those
+/// that `such` selects count.
 fn first_begun(takings: &[Taking], such: impl Fn(&Taking) -> bool) -> Vec<Tick> {
     let mut first = Tick::MAX;
     let from_last = takings.iter().rev().map(|taking| {

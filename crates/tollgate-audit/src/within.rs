@@ -40,8 +40,8 @@ pub(crate) struct Within<'h> {
     total: i128,
     net: i128,
     credits: Credits<'h>,
-    /// Charges that may not end before every later grant begins: end, beginning, tick and permits
-    /// of each. The one that ended first is on top.
+    /// Charges that have perhaps not ended when a later grant begins: the end, beginning, tick and
+    /// permits of each. The one that ended first is on top.
     coming: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
     /// The tick and permits of charges counted in `total`. Some may be out of reach by now.
     owed: Vec<(Tick, i128)>,

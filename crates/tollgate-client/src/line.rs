@@ -16,7 +16,7 @@ pub(super) type Guard = ConcurrencyGuard<Arc<Concurrency>>;
 pub(super) enum Stop {
     /// The limits of its server, until this tick.
     Pace(Tick),
-    /// The answer to another request that tries, at most until this tick.
+    /// The answer to another request, which probes the server. Until this tick at most.
     Answer(Tick),
     /// A permit of the client's own quota, until this tick.
     Permit(Tick),

@@ -33,7 +33,7 @@ pub(crate) enum NoLimit {
     Unread,
     /// It has no plan for the request.
     NoPlan,
-    /// Its limit is 0, and the request costs so many permits.
+    /// Its limit is 0. The number is what the request costs.
     Zero(u64),
     /// Its store decides asynchronously.
     Remote,

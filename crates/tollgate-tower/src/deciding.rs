@@ -58,7 +58,7 @@ impl<T: Undo> fmt::Debug for Deciding<T> {
     }
 }
 
-/// Goes on in a task of its own. Without a runtime, nothing is settled.
+/// Runs a future in a task of its own. Without a runtime it does not run, and nothing is settled.
 pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(future);

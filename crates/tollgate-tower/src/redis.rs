@@ -75,7 +75,7 @@ struct Key<C> {
 /// What the server or the fallback granted.
 enum Held {
     Permits(Permits),
-    /// A slot of a concurrency, which is renewed until it is dropped.
+    /// A slot of a concurrency limit. Its lease is renewed until it is dropped.
     Slot(RedisGuard),
 }
 

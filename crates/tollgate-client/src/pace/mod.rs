@@ -81,9 +81,10 @@ const LONGEST_SPREAD: f64 = 5.0;
 /// clock and draws its random numbers from a seed, so it is the same in each run.
 ///
 /// After a time in which others took all permits, however long, a client that has the limit for
-/// itself uses four fifths of it two windows after the server has room. While the server is shut,
-/// it gets one request for each wait that it names. If the others leave a permit now and then, the
-/// client's share falls, and it may take a minute or two to come back.
+/// itself uses four fifths of it two windows after the server has room. While the server refuses
+/// all requests, the client sends one request after each wait that the server names. If the others
+/// leave a permit now and then, the client's share falls, and it may take a minute or two to come
+/// back.
 ///
 /// Several clients that use it on one key share the key's limit and are hardly ever refused,
 /// although they don't know of each other. With 10, 100 or 1000 permits a second, eight clients

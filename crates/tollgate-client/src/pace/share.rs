@@ -18,9 +18,10 @@ const ALONE: f64 = 0.75;
 /// A refusal multiplies the share by this.
 const REFUSED: f64 = 0.5;
 
-/// With fewer permits than this in a window, what is left says almost nothing. The share then grows
-/// by at most this part with each answer, until a refusal halves it.
+/// With fewer permits than this in a window, the number that is left says almost nothing.
 const FEW: f64 = 4.0;
+/// With so few permits, each answer makes the share larger by at most this part, until a refusal
+/// halves the share.
 const SLOW_GROWTH: f64 = 0.01;
 
 /// The logarithms of the smallest and the largest share. A share is above 1 if the server refills

@@ -181,7 +181,7 @@ impl ServerLimit {
             && self.reset.is_none()
     }
 
-    /// Returns whether this limit says nothing that `other` does not say.
+    /// Returns whether `other` says all that this limit says.
     fn is_said_by(&self, other: &Self) -> bool {
         fn agrees<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
             one.is_none() || one == other

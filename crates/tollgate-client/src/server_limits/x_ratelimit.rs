@@ -132,8 +132,8 @@ impl Numbers {
     }
 }
 
-/// Returns how long `quota` permits take at `rate` in each interval of some seconds, or the longest
-/// window.
+/// Returns how long `quota` permits take at `rate` permits in each `interval` of seconds, and at
+/// most the longest window.
 fn time_of(quota: u64, rate: u64, interval: u64) -> Duration {
     let permit_seconds = u128::from(quota) * u128::from(interval);
     let nanos = permit_seconds.saturating_mul(1_000_000_000);

@@ -75,7 +75,8 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
     problems
 }
 
-/// Warns of limits, and of rules that apply only where others name them, that no rule names.
+/// Warns of each limit that no rule names in `also`, and of each rule with `when = "never"` that
+/// none names.
 fn unused(file: &PolicyFile, problems: &mut Problems) {
     let also = file.rules.iter().flat_map(|rule| &rule.also);
     let named: HashSet<&str> = also.map(|name| name.as_str()).collect();

@@ -23,8 +23,8 @@ pub type RemoteError = Box<dyn Error + Send + Sync>;
 /// A limit that a store made: see [`RemoteStore::limit`].
 pub type RemoteLimit = dyn Any + Send + Sync;
 
-/// What a [`RemoteStore`] refuses of a limit, and what it must be instead. The text follows the
-/// name of a field: `must be a rate`.
+/// Which field of a limit a [`RemoteStore`] does not accept, and what the field must be instead.
+/// The text follows the name of the field: `must be a rate`.
 ///
 /// ```
 /// use tollgate_policy::RemoteRefusal;

@@ -12,8 +12,9 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
     /// Returns how many permits the key has now: see [`available`](Self::available).
     ///
     /// ```no_run
+    /// # use tollgate_policy::{Policy, operate::KeyError};
     /// # #[cfg(feature = "redis")]
-    /// # async fn show(policy: tollgate_policy::Policy) -> Result<(), tollgate_policy::operate::KeyError> {
+    /// # async fn show(policy: Policy) -> Result<(), KeyError> {
     /// let ann = policy.key("login", ["ann"])?;
     /// for of_limit in ann.available_async().await? {
     ///     println!("{}: {} left", of_limit.limit, of_limit.permits);

@@ -23,9 +23,9 @@ pub struct PolicyStats {
 pub struct RuleStats {
     /// The name of the rule.
     pub rule: String,
-    /// How many requests the rule refused because they lack a fact of its key, or would have
-    /// refused in the shadow. It counts from the last reload on. If the tables have no keys, the
-    /// program probably does not supply the fact.
+    /// How many requests the rule refused, or would have refused if it were not in shadow, because
+    /// they lack a fact of its key. It counts from the last reload on. If the tables have no keys,
+    /// the program probably does not supply the fact.
     pub missing_key: u64,
     /// The tables of its keys in memory.
     pub tables: Vec<TableStats>,

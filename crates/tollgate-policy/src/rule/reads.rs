@@ -9,7 +9,7 @@ use crate::file::{MissingFact, PolicyFile, Rule};
 use crate::limit::Fixed;
 use crate::when::with_text;
 
-/// What a rule reads of a request, and which rules apply with it.
+/// What a rule reads of a request, and which rules the rule names in `also`.
 #[derive(Debug)]
 pub(crate) struct Reads {
     pub(crate) key: KeySpec,

@@ -272,7 +272,8 @@ impl PathPattern {
         covered.push(true);
         let others: Vec<_> = other.segments.iter().map(Some).chain([None]).collect();
         for segment in self.segments.iter().rev() {
-            // The answer for `j + 1`, of the segments after this one and from this one.
+            // What `covered[j + 1]` was for the segments after this one, and what it is from this
+            // one on.
             let (mut after, mut from) = (false, false);
             for (covered, other) in covered.iter_mut().zip(&others).rev() {
                 let now = match segment {

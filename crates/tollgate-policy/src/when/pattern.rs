@@ -184,8 +184,8 @@ impl Pattern {
         }
     }
 
-    /// Whether each value of the fact that matches `other` matches this one. It may say no although
-    /// it is so.
+    /// Returns whether each value that matches the pattern `other` also matches this pattern. The
+    /// answer may be no although they do.
     pub(super) fn covers(&self, other: &Self, fact: &FactName) -> bool {
         if self == other || self.accepts_all() {
             return true;

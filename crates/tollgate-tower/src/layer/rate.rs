@@ -163,7 +163,8 @@ where
         let has_plans = table.plans() > 1;
         let mut rate = Rate::new(PerKey { table, key });
         if has_plans {
-            // No request has a plan until `plan` is called. If all had plan 0, nobody would notice.
+            // No request has a plan until `plan` is called. With plan 0 for all, a program that
+            // forgets the call would seem to work.
             rate.plan = Some(Arc::new(|_| None));
         }
         Self::of(rate)

@@ -1,4 +1,4 @@
-//! What a request holds that a rate granted.
+//! The grant of a rate limit, which a request holds until it ends.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -15,8 +15,8 @@ use crate::answered::Ended;
 use crate::costs::Settlement;
 use crate::settings::Settings;
 
-/// What a request holds that a rate granted. It is in a box, since it is large and is moved several
-/// times.
+/// The grant of a rate limit, which a request holds until it ends. It is in a box, since it is
+/// large and is moved several times.
 pub struct RateGrant<S: Source> {
     pub(super) granted: Granted,
     /// The quota, if it is written into fields.

@@ -193,7 +193,7 @@ impl<C: Client> RedisAll<'_, C> {
     }
 
     /// Gives grants back, which must be in the order of the limits, and returns how many permits
-    /// each has again. It takes as many calls as taking them.
+    /// each has again. There are as many calls as there were to take the permits.
     ///
     /// # Errors
     ///
@@ -207,8 +207,8 @@ impl<C: Client> RedisAll<'_, C> {
     }
 
     /// Corrects grants, which must be in the order of the limits, to their actual cost of each
-    /// limit: gives unused permits back, or charges the missing ones. It takes as many calls as
-    /// taking them.
+    /// limit: gives unused permits back, or charges the missing ones. There are as many calls as
+    /// there were to take the permits.
     ///
     /// ```no_run
     /// # async fn show(
