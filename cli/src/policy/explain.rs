@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(message) = arguments.request.unknown(&source.name, &file) {
         return Ok(unusable(&message));
     }
-    let request = arguments.request.described();
+    let request = arguments.request.described(&file);
     let explanation = explain(&file, &request.facts());
     let mut out = io::stdout().lock();
     if arguments.json {

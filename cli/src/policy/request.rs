@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use clap::Args;
 use http::{HeaderName, HeaderValue, Method, Uri};
-use tollgate_http::RequestFacts;
+use tollgate_http::{ClientAddress, PathForm, RequestFacts};
 use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{FactName, FactValue, FactValues, Facts};
 
@@ -23,7 +23,7 @@ pub(super) struct Request {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
 
-    /// The client's address
+    /// The client's address, or the one of a proxy that the file trusts in [client]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     from: Option<IpAddr>,
 
@@ -39,6 +39,7 @@ pub(super) struct Request {
 pub(super) struct Described<'a> {
     head: http::Request<()>,
     from: Option<IpAddr>,
+    path: PathForm,
     facts: &'a [(FactName, Option<String>)],
 }
 
@@ -70,7 +71,7 @@ impl Facts for Known<'_> {
 impl Described<'_> {
     /// Returns the facts, as the layer of tollgate-tower reads them.
     pub(super) fn facts(&self) -> Known<'_> {
-        let request = RequestFacts::new(&self.head);
+        let request = RequestFacts::new(&self.head).path_form(self.path);
         Known {
             request: match self.from {
                 Some(address) => request.client_ip(address),
@@ -108,17 +109,19 @@ impl Request {
         ))
     }
 
-    /// Returns the request.
-    pub(super) fn described(&self) -> Described<'_> {
+    /// Returns the request, read as the file says.
+    pub(super) fn described(&self, file: &PolicyFile) -> Described<'_> {
         let mut head = http::Request::new(());
         *head.method_mut() = self.method.clone();
         *head.uri_mut() = self.url.clone();
         for (name, value) in &self.headers {
             head.headers_mut().append(name, value.clone());
         }
+        let address = ClientAddress::of_policy(&file.client).unwrap_or_default();
         Described {
+            from: self.from.map(|from| address.of(from, head.headers())),
+            path: file.client.path.map(PathForm::from).unwrap_or_default(),
             head,
-            from: self.from,
             facts: &self.facts,
         }
     }

@@ -1,14 +1,15 @@
 //! A policy that decides.
 
+use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tollgate::clock::SystemClock;
 use tollgate::keyed::SeededHasher;
 
 use crate::choose::Chooser;
-use crate::file::Rule;
 use crate::file::secret::Secret;
+use crate::file::{ClientSettings, Rule};
 use crate::limit::Hashed;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
@@ -45,11 +46,18 @@ pub struct Policy<C = SystemClock> {
     pub(crate) rules: Vec<CompiledRule<C>>,
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,
+    pub(crate) client: Client,
     /// The secret by which stores hide keys.
     pub(crate) key_secret: Option<Secret>,
     pub(crate) clock: C,
     /// What became of the state of each rule, if it was restored.
     pub(crate) restored: Vec<RuleState>,
+}
+
+/// How the program finds clients, and what it made of these settings.
+pub(crate) struct Client {
+    pub(crate) settings: ClientSettings,
+    pub(crate) made: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl<C> Policy<C> {
@@ -85,6 +93,33 @@ impl<C> Policy<C> {
         self.asynchronous
     }
 
+    /// Returns how the program should find the client of a request, as the file says it.
+    #[must_use]
+    pub const fn client(&self) -> &ClientSettings {
+        &self.client.settings
+    }
+
+    /// Returns what a program makes of [`client`](Self::client). It is made once for each policy
+    /// that is loaded, so that requests need not do it. `None` if something of another type was
+    /// made before.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let policy = Policy::from_toml("[client]\nhops = 2\nheader = 'x-forwarded-for'")?;
+    /// let hops = policy.client_as(|client| client.hops.map_or(0, |hops| hops.value));
+    /// assert_eq!(hops, Some(&2_u8));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn client_as<T>(&self, make: impl FnOnce(&ClientSettings) -> T) -> Option<&T>
+    where
+        T: Any + Send + Sync,
+    {
+        let Client { settings, made } = &self.client;
+        let made = made.get_or_init(|| Box::new(make(settings)));
+        made.downcast_ref()
+    }
+
     /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
@@ -107,6 +142,7 @@ impl<C> fmt::Debug for Policy<C> {
             .field("apply", &self.chooser.apply)
             .field("deny", &self.chooser.deny.names)
             .field("allow", &self.chooser.allow.names)
+            .field("client", &self.client.settings)
             .field("rules", &self.rules)
             .field("registry", &self.registry)
             .finish_non_exhaustive()

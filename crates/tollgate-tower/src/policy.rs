@@ -8,7 +8,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{Denied, Tick};
-use tollgate_http::{AnswerFacts, Cause, LimitStates, Refusal, RequestFacts};
+use tollgate_http::{
+    AnswerFacts, Cause, ClientAddress, LimitStates, PathForm, Refusal, RequestFacts,
+};
+use tollgate_policy::file::ClientSettings;
 use tollgate_policy::{
     Asked, Current, Decision, FactName, FactValue, FactValues, Facts, LivePolicy, Outcome, Policy,
     PolicyClock, Reason,
@@ -64,6 +67,48 @@ impl Facts for AllFacts<'_> {
     }
 }
 
+/// A policy, for settings that do not know its clock.
+pub(crate) trait ReadsRequests: Send + Sync {
+    /// Returns the facts of a request. What the policy's file says of clients comes before what the
+    /// program says.
+    fn facts<'r>(&self, head: Head<'r>, settings: &Settings) -> RequestFacts<'r>;
+}
+
+impl<C: PolicyClock> ReadsRequests for LivePolicy<C> {
+    fn facts<'r>(&self, head: Head<'r>, settings: &Settings) -> RequestFacts<'r> {
+        facts_by(&self.current(), head, settings)
+    }
+}
+
+/// What a policy's file says of clients, if it says it.
+struct Client {
+    address: Option<ClientAddress>,
+    path: Option<PathForm>,
+}
+
+impl Client {
+    fn of(settings: &ClientSettings) -> Self {
+        Self {
+            address: ClientAddress::of_policy(settings),
+            path: settings.path.map(PathForm::from),
+        }
+    }
+}
+
+fn facts_by<'r, C>(policy: &Policy<C>, head: Head<'r>, settings: &Settings) -> RequestFacts<'r> {
+    let made;
+    let client = match policy.client_as(Client::of) {
+        Some(client) => client,
+        // The program has made something else of it.
+        None => {
+            made = Client::of(policy.client());
+            &made
+        }
+    };
+    let address = client.address.as_ref().unwrap_or(&settings.address);
+    settings.facts_by(address, client.path.unwrap_or(settings.path), head)
+}
+
 /// A decision of a policy: `Here` if all of its stores decide at once, `Elsewhere` if some do not.
 enum Decided<C: PolicyClock> {
     Here(Decision<Current<C>, C>),
@@ -81,13 +126,6 @@ macro_rules! each {
 }
 
 impl<C: PolicyClock> ByPolicy<C> {
-    fn facts<'r>(&'r self, head: Head<'r>, settings: &Settings) -> AllFacts<'r> {
-        AllFacts {
-            request: settings.facts(head),
-            own: self.own.as_ref(),
-        }
-    }
-
     /// Turns a decision into what the layer does.
     fn decided(
         &self,
@@ -111,7 +149,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                 let reads_headers = decision.reads_answer();
                 let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
                 let grant = PolicyGrant {
-                    start: reads_time.then(|| self.policy.load().clock().now()),
+                    start: reads_time.then(|| self.policy.current().clock().now()),
                     policy: Arc::clone(&self.policy),
                     of_answers: Arc::clone(&self.of_answers),
                     decided: Box::new(decided),
@@ -217,21 +255,20 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        let facts = self.facts(head, settings);
+        let policy = self.policy.current();
+        let facts = AllFacts {
+            request: facts_by(&policy, head, settings),
+            own: self.own.as_ref(),
+        };
         // If there is no place to wait, the denial counts towards a ban.
         let patience = patience.filter(|_| has_place || settings.has_place());
-        let elsewhere = || Deciding::new(self.policy.decide_together_async(&[&facts], patience));
-        if self.policy.is_asynchronous() {
-            return Admit::Pending(elsewhere());
+        if policy.is_asynchronous() {
+            let decision = self.policy.decide_together_async(&[&facts], patience);
+            return Admit::Pending(Deciding::new(decision));
         }
         // A denial that the request waits for does not count towards a ban.
         let sets = slice::from_ref(&facts);
-        let decision = self.policy.decide_together(sets, patience);
-        if let Some(Reason::Asynchronous { .. }) = decision.reason() {
-            // The policy was reloaded between the two calls.
-            return Admit::Pending(elsewhere());
-        }
-        let decided = Decided::Here(decision);
+        let decided = Decided::Here(policy.decide_together(sets, patience));
         self.decided(decided, head, settings, patience, has_place)
     }
 
@@ -289,7 +326,7 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
 
     fn end(self, ended: Ended<'_>, settings: &Settings) {
         let elapsed = self.start.map_or(Duration::ZERO, |start| {
-            self.policy.load().clock().now().saturating_since(start)
+            self.policy.current().clock().now().saturating_since(start)
         });
         let taken = each!(&*self.decided, decision => most_taken(decision.asked()));
         let ended = Ended {

@@ -15,6 +15,8 @@ use crate::answered::{Ended, Outcome};
 use crate::decision::LayerDecision;
 use crate::head::Head;
 use crate::peer;
+#[cfg(feature = "policy")]
+use crate::policy::ReadsRequests;
 use crate::report::{Report, Reports};
 
 /// What happens to a request that lacks the key of its limit.
@@ -52,6 +54,9 @@ pub struct Settings {
     /// Where the peer's address is, if the program says so.
     pub(crate) peer: Option<fn(&Extensions) -> Option<IpAddr>>,
     pub(crate) path: PathForm,
+    /// The policy whose file may say how clients are found.
+    #[cfg(feature = "policy")]
+    pub(crate) policy: Option<Arc<dyn ReadsRequests>>,
     pub(crate) missing: MissingKey,
     pub(crate) is_exempt: Option<IsExempt>,
     /// Whether the layer limits nothing.
@@ -87,6 +92,8 @@ impl Settings {
             address: ClientAddress::default(),
             peer: None,
             path: PathForm::default(),
+            #[cfg(feature = "policy")]
+            policy: None,
             missing: MissingKey::default(),
             is_exempt: None,
             is_off: false,
@@ -109,25 +116,45 @@ impl Settings {
     /// The same, inlined: for the first look at each request.
     #[inline(always)]
     pub(crate) fn facts_here<'r>(&self, head: Head<'r>) -> RequestFacts<'r> {
-        let client = |peer| self.address.of(peer, head.headers);
+        #[cfg(feature = "policy")]
+        if let Some(policy) = &self.policy {
+            return policy.facts(head, self);
+        }
+        self.facts_by(&self.address, self.path, head)
+    }
+
+    /// The same, with other settings of clients.
+    #[inline(always)]
+    pub(crate) fn facts_by<'r>(
+        &self,
+        address: &ClientAddress,
+        path: PathForm,
+        head: Head<'r>,
+    ) -> RequestFacts<'r> {
+        let client = |peer| address.of(peer, head.headers);
         let client = match self.peer {
             Some(find) => find(head.extensions).map(client),
             None => peer::address(head.extensions).map(client),
         };
-        self.facts_from(client, head)
+        self.facts_from(client, path, head)
     }
 
     /// The same, if the client's address is the peer's: see [`is_plain`](Self::is_plain).
     #[inline(always)]
     pub(crate) fn plain_facts<'r>(&self, head: Head<'r>) -> RequestFacts<'r> {
-        self.facts_from(peer::address(head.extensions), head)
+        self.facts_from(peer::address(head.extensions), self.path, head)
     }
 
     #[inline(always)]
-    fn facts_from<'r>(&self, client: Option<IpAddr>, head: Head<'r>) -> RequestFacts<'r> {
+    fn facts_from<'r>(
+        &self,
+        client: Option<IpAddr>,
+        path: PathForm,
+        head: Head<'r>,
+    ) -> RequestFacts<'r> {
         let facts = RequestFacts::of(head.method, head.uri, head.headers)
             .with_extensions(head.extensions)
-            .path_form(self.path);
+            .path_form(path);
         // A nested router has taken a prefix from the path.
         #[cfg(feature = "axum")]
         let facts =

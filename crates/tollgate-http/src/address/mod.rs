@@ -6,6 +6,8 @@ mod error;
 mod forwarded;
 mod networks;
 mod node;
+#[cfg(feature = "policy")]
+mod policy;
 mod prefix;
 
 pub use client::ClientAddress;

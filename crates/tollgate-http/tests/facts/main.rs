@@ -1,6 +1,7 @@
 //! Facts of requests: paths in each form, hosts, headers, queries and cookies.
 
 mod answer;
+mod clients;
 mod hostile;
 mod many;
 mod path;

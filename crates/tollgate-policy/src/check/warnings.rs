@@ -21,8 +21,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, limits that no rule names, costs that no limit grants, names that
 /// are probably misspelled, exceptions that a `*` in a path leaves without effect, tables that take
-/// more memory than the policy allows, a secret that no store uses, and conditions under which more
-/// limits apply to one request than decide together at once.
+/// more memory than the policy allows, a secret that no store uses, a trust in every address, and
+/// conditions under which more limits apply to one request than decide together at once.
 ///
 /// Warnings are certain for requests with one value a fact, but some problems get no warning.
 ///
@@ -50,6 +50,7 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
         let message = "the policy has no rules, so it limits nothing";
         problems.push(Problem::warning("", "", message));
     }
+    clients(file, &mut problems);
     covered::check(file, &mut problems);
     exceptions::check(file, &mut problems);
     names::check(file, is_registered, &mut problems);
@@ -108,6 +109,22 @@ fn memory(file: &PolicyFile, problems: &mut Problems) {
         }
         let value = short_number(memory.value);
         problems.push(Problem::warning("memory", value, message).at(memory.position));
+    }
+}
+
+/// Warns of a trusted network that has every address.
+fn clients(file: &PolicyFile, problems: &mut Problems) {
+    if file.client.hops.is_some() {
+        // A client can't add proxies.
+        return;
+    }
+    let trust = file.client.trust.iter().flatten();
+    for network in trust.filter(|network| network.prefix_len() == 0) {
+        let message = "trusts every address, so each client says which address it has; write the \
+                       networks of the proxies, or `hops`";
+        let value = quoted(&network.to_string());
+        let problem = Problem::warning("client.trust", value, message);
+        problems.push(problem.at(network.position));
     }
 }
 

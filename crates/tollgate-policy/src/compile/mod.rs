@@ -5,7 +5,7 @@ mod refuse;
 mod together;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::error::LimiterError;
@@ -16,7 +16,7 @@ use crate::file::secret::Secret;
 use crate::file::{BanOf, MissingFact, PolicyFile, Rule};
 use crate::limit::{Hashed, PolicyClock, RuleLimit, Spec, Table, config_message};
 use crate::parse::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
-use crate::policy::Policy;
+use crate::policy::{Client, Policy};
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::failure::{self, Named};
@@ -91,6 +91,10 @@ pub(crate) fn compile<C: PolicyClock>(
         chooser: Chooser::of(file),
         asynchronous: limits.any(|limit| matches!(**limit, RuleLimit::Remote(_))),
         rules,
+        client: Client {
+            settings: file.client.clone(),
+            made: OnceLock::new(),
+        },
         registry,
         hasher,
         key_secret,

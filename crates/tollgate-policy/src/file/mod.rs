@@ -1,5 +1,6 @@
 //! What a policy's file says, as it is written: names and limits are still text.
 
+mod client;
 pub(crate) mod disk;
 mod format;
 mod key_secret;
@@ -15,6 +16,7 @@ use tollgate::keyed::Overflow;
 use crate::facts::FactName;
 use crate::problem::{Position, quoted};
 use crate::when::When;
+pub use client::{ClientSettings, SeenPath};
 pub use disk::read_text;
 pub use format::Format;
 use secret::Secret;
@@ -309,6 +311,8 @@ pub struct PolicyFile {
     /// The names of facts that the program supplies, if the file lists them. Then other names are
     /// errors.
     pub facts: Option<Vec<At<String>>>,
+    /// How the program finds the client of a request.
+    pub client: ClientSettings,
     /// The secret by which stores hide the keys of clients.
     pub key_secret: Option<At<KeySecret>>,
     /// Requests that are denied.

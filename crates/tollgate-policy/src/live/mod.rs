@@ -77,6 +77,27 @@ impl<C> Deref for Current<C> {
     }
 }
 
+impl<C: PolicyClock> Current<C> {
+    /// Decides by this policy: see [`LivePolicy::decide_together`].
+    ///
+    /// ```
+    /// use tollgate_policy::{LivePolicy, Policy};
+    ///
+    /// let live = LivePolicy::new(Policy::from_toml("[[rule]]\nname = 'a'\nlimit = '5/h'")?);
+    /// let policy = live.current();
+    /// assert_eq!(policy.rules().len(), 1);
+    /// assert_eq!(policy.decide_together(&[()], None).remaining(), Some(4));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn decide_together<F: Facts>(
+        self,
+        sets: &[F],
+        patience: Option<Duration>,
+    ) -> Decision<Self, C> {
+        decide(self, sets, patience)
+    }
+}
+
 impl<C> fmt::Debug for Current<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
@@ -146,6 +167,14 @@ impl<C> LivePolicy<C> {
         self.current.load().is_asynchronous()
     }
 
+    /// Returns the policy as it is now, to use it at once. It takes less time than
+    /// [`load`](Self::load), whose result can be kept.
+    #[must_use]
+    #[inline]
+    pub fn current(&self) -> Current<C> {
+        Current(self.current.load())
+    }
+
     /// Returns the policy as it is now.
     #[must_use]
     pub fn load(&self) -> Arc<Policy<C>> {
@@ -197,7 +226,7 @@ impl<C: PolicyClock> LivePolicy<C> {
         sets: &[F],
         patience: Option<Duration>,
     ) -> Decision<Current<C>, C> {
-        decide(Current(self.current.load()), sets, patience)
+        self.current().decide_together(sets, patience)
     }
 
     /// Decides about a request by the policy as it is now, and also asks stores that decide

@@ -4,6 +4,7 @@
 //! hand: an error does not end the reading.
 
 mod also;
+mod client;
 mod de;
 mod fact;
 mod failures;

@@ -10,7 +10,7 @@ use super::rule_fields;
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
-use crate::file::{Applies, At, BanOf, CountOf, MissingFact, Repeated, Rule};
+use crate::file::{Applies, At, BanOf, CountOf, MissingFact, Networks, Repeated, Rule};
 use crate::limit::{Fixed, is_concurrency};
 use crate::problem::Problems;
 use crate::when::When;
@@ -53,6 +53,7 @@ pub(super) fn rule(
     table: Table<'_>,
     is_limit: bool,
     facts: Option<&[At<String>]>,
+    network: &Networks,
     problems: &mut Problems,
 ) -> Rule {
     match is_limit {
@@ -78,7 +79,7 @@ pub(super) fn rule(
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
         repeated: choice(&table, "repeated", &REPEATED, problems),
-        network: rule_fields::networks(&table, problems),
+        network: rule_fields::networks(&table, network, problems),
         limits: texts(
             &table,
             "limit",

@@ -23,7 +23,7 @@ pub(super) const FIXED_COST: Cost = Cost {
 };
 
 /// The bits of an address that count, if a rule says nothing.
-const NETWORKS: Networks = Networks {
+pub(super) const NETWORKS: Networks = Networks {
     v4: nowhere(32),
     v6: nowhere(64),
 };
@@ -226,8 +226,9 @@ pub(super) fn status(table: &Table<'_>, problems: &mut Problems) -> Option<At<u1
     Some(at(status?, field.node.position))
 }
 
-pub(super) fn networks(table: &Table<'_>, problems: &mut Problems) -> Networks {
-    let mut networks = NETWORKS;
+/// Reads how many bits of an address count. `unless` says it for bits that are not given.
+pub(super) fn networks(table: &Table<'_>, unless: &Networks, problems: &mut Problems) -> Networks {
+    let mut networks = unless.clone();
     let Some(field) = table.get("network") else {
         return networks;
     };

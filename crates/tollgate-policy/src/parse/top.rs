@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map;
 
 use super::also;
+use super::client::client;
 use super::fact::check_listed;
 use super::field::{Field, refuse_text};
 use super::place::Place;
@@ -33,6 +34,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
     let memory = table.get("memory");
     let secret = table.get(KEY_SECRET);
     let facts = table.get("facts").map(|facts| listed(facts, problems));
+    let (client, network) = client(table.get("client"), problems);
     let read_denied = |table: Table<'_>, problems: &mut Problems| {
         table.only("an entry of `deny`", "deny", problems);
         let status = rule_fields::status(&table, problems);
@@ -44,10 +46,10 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
         entry(table, facts.as_deref(), problems)
     };
     let read_rule = |table: Table<'_>, problems: &mut Problems| {
-        Some(rule(table, false, facts.as_deref(), problems))
+        Some(rule(table, false, facts.as_deref(), &network, problems))
     };
     let read_limit = |table: Table<'_>, problems: &mut Problems| {
-        Some(rule(table, true, facts.as_deref(), problems))
+        Some(rule(table, true, facts.as_deref(), &network, problems))
     };
     let deny = items(&table, "deny", read_denied, problems);
     let allow = items(&table, "allow", read_allowed, problems);
@@ -63,6 +65,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
             .unwrap_or_default(),
         memory: memory.and_then(|field| field.number(1, u64::MAX, problems)),
         facts,
+        client,
         key_secret: secret.and_then(|field| key_secret(field, problems)),
         deny,
         allow,

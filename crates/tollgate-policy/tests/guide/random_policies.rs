@@ -42,6 +42,9 @@ pub(crate) fn policy(random: &mut Random) -> String {
     if random.one_in(2) {
         text += "apply = \"all\"\n";
     }
+    if random.one_in(4) {
+        text += "client = { network = { v4 = 16, v6 = 48 } }\n";
+    }
     for list in ["deny", "allow"] {
         if random.one_in(3) {
             let _ = writeln!(text, "[[{list}]]\nname = \"{list}\"");

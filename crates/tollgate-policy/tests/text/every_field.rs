@@ -5,6 +5,7 @@ use std::time::Duration;
 use tollgate::keyed::Overflow;
 use tollgate_policy::file::{
     Applies, Apply, BanOf, CountOf, Failure, Fallback, KeySecret, MissingFact, PolicyFile, Rule,
+    SeenPath,
 };
 use tollgate_policy::when::Test;
 use tollgate_policy::{FactName, Position};
@@ -29,13 +30,20 @@ fn every_field_is_read() {
     let secret = file.key_secret.as_ref().map(|secret| &secret.value);
     let expected = KeySecret::Env("TOLLGATE_KEY_SECRET".into());
     assert_eq!(secret, Some(&expected));
+    let trust = file.client.trust.iter().flatten();
+    let trust: Vec<_> = trust.map(|network| network.to_string()).collect();
+    assert_eq!(trust, ["10.1.0.0/16", "10.2.0.7/32"]);
+    let header = file.client.header.as_ref().map(|header| header.as_str());
+    assert_eq!(header, Some("x-forwarded-for"));
+    assert_eq!(file.client.hops, Some(2.into()));
+    assert_eq!(file.client.path, Some(SeenPath::Normalized));
     assert_eq!(
         (file.deny.len(), file.allow.len(), file.rules.len()),
         (2, 1, 6)
     );
 
     let login = rule(&file, "login");
-    assert_eq!(login.name.position, Some(Position::new(21, 12)));
+    assert_eq!(login.name.position, Some(Position::new(22, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
     assert_eq!(login.missing, MissingFact::Deny);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
@@ -72,7 +80,7 @@ fn every_field_is_read() {
         (&Applies::Never, Overflow::Admit)
     );
     assert_eq!((whole.key.len(), whole.capacity.value), (0, 100_000));
-    assert_eq!((*whole.network.v4, *whole.network.v6), (32, 64));
+    assert_eq!((*whole.network.v4, *whole.network.v6), (31, 64));
     assert_eq!(
         (whole.store.as_str(), whole.cost.default.value),
         ("memory", 1)
@@ -183,7 +191,7 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
     assert_eq!(
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
-         Known: apply, memory, facts, key-secret, deny, allow, rule, limit\n\
+         Known: apply, memory, facts, client, key-secret, deny, allow, rule, limit\n\
          error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
          error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\

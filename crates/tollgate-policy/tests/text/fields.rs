@@ -32,7 +32,7 @@ fn with_field(table: &str, field: &str) -> String {
     let rule = "[[rule]]\nname = 'a'\n";
     match table {
         "top" => wrong,
-        "key-secret" => format!("key-secret = {{ {wrong} }}"),
+        "key-secret" | "client" => format!("{table} = {{ {wrong} }}"),
         "rule" | "limit" | "deny" | "allow" => format!("[[{table}]]\n{wrong}"),
         "override" => format!("{rule}override = [{{ {wrong} }}]"),
         "fallback.open" | "fallback.local" => {

@@ -1,6 +1,7 @@
 //! What a policy's file may say, and what is reported if it says something else.
 
 mod any_text;
+mod clients;
 mod every_field;
 mod fields;
 mod golden;

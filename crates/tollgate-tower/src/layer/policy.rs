@@ -44,11 +44,13 @@ impl<C: PolicyClock> RateLimitLayer<ByPolicy<C>> {
     /// ```
     pub fn policy(policy: impl Into<Arc<LivePolicy<C>>>) -> Self {
         let policy = policy.into();
-        Self::of(ByPolicy {
-            policy,
+        let mut layer = Self::of(ByPolicy {
+            policy: Arc::clone(&policy),
             own: None,
             of_answers: Arc::default(),
-        })
+        });
+        layer.settings.policy = Some(policy);
+        layer
     }
 
     /// Supplies facts of the program's own, such as the user. They take precedence over the

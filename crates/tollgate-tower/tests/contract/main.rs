@@ -1,6 +1,7 @@
 //! tower's contract: what a layer does with `poll_ready`, `call`, errors and bodies.
 
 mod bodies;
+mod clients;
 #[path = "../support/clock.rs"]
 mod clock;
 mod errors;

@@ -139,7 +139,7 @@ fn is_in(fact: &str, network: &str) -> bool {
 }
 
 /// Returns the part of an address that counts as a key, and other values as they are.
-pub(super) fn network(value: &str, rule: &Table) -> String {
+pub(super) fn network(value: &str, rule: &Table, client: Option<&Value>) -> String {
     let Some(address) = address(value) else {
         return value.to_owned();
     };
@@ -148,9 +148,9 @@ pub(super) fn network(value: &str, rule: &Table) -> String {
     } else {
         ("v6", 64)
     };
-    let bits = rule
-        .get("network")
-        .and_then(|bits| bits.get(name)?.as_integer());
+    let networks = [rule.get("network"), client.and_then(|it| it.get("network"))];
+    let mut networks = networks.into_iter().flatten();
+    let bits = networks.find_map(|bits| bits.get(name)?.as_integer());
     let bits = bits.map_or(all, |bits| bits as u8);
     let network = IpNet::new(address, bits).expect("enough bits");
     network.trunc().to_string()

@@ -152,7 +152,7 @@ impl Model {
         let mut key = (!is_ambiguous).then(Vec::new);
         for part in parts.iter().filter(|_| !is_ambiguous) {
             let value = match part_of(part) {
-                Some(value) => conditions::network(value, &rule),
+                Some(value) => conditions::network(value, &rule, self.policy.get("client")),
                 None => match rule.get("missing").and_then(Value::as_str) {
                     Some("skip") => return,
                     Some("shared") => "(shared)".into(),

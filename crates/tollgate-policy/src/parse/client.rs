@@ -1,0 +1,87 @@
+//! Reads who a request's client is.
+
+use super::field::{Field, refuse_text};
+use super::rule_fields::{NETWORKS, networks};
+use super::table::Table;
+use super::tree::{Tree, at};
+use crate::file::{At, ClientSettings, Networks, SeenPath};
+use crate::problem::Problems;
+use crate::when::Pattern;
+
+const PATHS: [(&str, SeenPath); 3] = [
+    ("decoded", SeenPath::Decoded),
+    ("as-sent", SeenPath::AsSent),
+    ("normalized", SeenPath::Normalized),
+];
+
+/// Reads the settings of clients, and how many bits of an address count unless a rule says so.
+pub(super) fn client(
+    field: Option<Field<'_>>,
+    problems: &mut Problems,
+) -> (ClientSettings, Networks) {
+    let none = (ClientSettings::default(), NETWORKS);
+    let Some(field) = field else { return none };
+    let Some(table) = Table::of(field, "a table, written as [client]", problems) else {
+        return none;
+    };
+    table.only("a client", "client", problems);
+    let trust = table.get("trust");
+    let hops = table.get("hops");
+    let header = table.get("header");
+    let trusts = trust
+        .is_some_and(|trust| !matches!(&trust.node.value, Tree::List(list) if list.is_empty()))
+        || hops.is_some();
+    match (trusts, header) {
+        (true, None) => {
+            let message = "is missing, but a proxy that is trusted must write one, such as \
+                           \"x-forwarded-for\"";
+            table.refuse("header", message, problems);
+        }
+        (false, Some(header)) => {
+            header.refuse(
+                "is not read unless `trust` or `hops` says which proxies write it",
+                problems,
+            );
+        }
+        _ => {}
+    }
+    let settings = ClientSettings {
+        trust: trust.map(|trust| trusted(trust, problems)),
+        hops: hops
+            .and_then(|hops| hops.number(1, u8::MAX.into(), problems))
+            .and_then(|hops| Some(at(hops.value.try_into().ok()?, hops.position))),
+        header: header.and_then(|header| header_name(header, problems)),
+        path: table
+            .get("path")
+            .and_then(|path| path.choice(&PATHS, problems)),
+    };
+    (settings, networks(&table, &NETWORKS, problems))
+}
+
+/// Reads the networks of trusted proxies. An empty list trusts none.
+fn trusted(field: Field<'_>, problems: &mut Problems) -> Vec<At<ipnet::IpNet>> {
+    if matches!(&field.node.value, Tree::List(list) if list.is_empty()) {
+        return Vec::new();
+    }
+    let mut trusted = Vec::new();
+    for text in field.texts("an address or a network, such as \"10.0.0.0/8\"", problems) {
+        match Pattern::network(&text) {
+            Ok(Pattern::Network(network)) => trusted.push(at(network, text.position)),
+            Ok(_) => {}
+            Err(error) => refuse_text(&field.place, &text, error.to_string(), problems),
+        }
+    }
+    trusted
+}
+
+/// Reads the name of a header, in lower case.
+fn header_name(field: Field<'_>, problems: &mut Problems) -> Option<At<String>> {
+    let name = field.text("the name of a header", problems)?;
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.len() > 64 || !name.bytes().all(is_token) {
+        let message = "must be the name of a header: 1 to 64 letters, digits and `-`";
+        field.refuse(message, problems);
+        return None;
+    }
+    Some(at(name.to_lowercase(), name.position))
+}
