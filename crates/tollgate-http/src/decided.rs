@@ -48,12 +48,11 @@ impl<'d> LimitStates<'d> {
         R: Deref<Target = Policy<C>>,
         C: PolicyClock,
     {
+        let mut states = SmallVec::new();
+        // A loop inside of the iterator takes half the time of one outside.
         let limits = decision.asked();
-        Self(
-            limits
-                .filter_map(|asked| LimitState::of_asked(&asked))
-                .collect(),
-        )
+        limits.for_each(|asked| states.extend(LimitState::of_asked(&asked)));
+        Self(states)
     }
 }
 

@@ -23,7 +23,7 @@ mod limit_state;
 mod refusal;
 
 pub use address::{AddressError, AddressPrefix, ClientAddress};
-pub use answers::{Answers, Fields, RefusalBody};
+pub use answers::{Answers, FieldValues, Fields, RefusalBody};
 #[cfg(feature = "policy")]
 pub use decided::LimitStates;
 #[cfg(feature = "policy")]

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
+use http::{Request, Response};
+use tollgate_http::FieldValues;
 
 use crate::answered::Ended;
 use crate::head::Head;
@@ -76,6 +77,15 @@ pub trait Decide: Sized {
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self>;
+
+    /// Returns whether [`end`](Self::end) has to be called at the end of the answer's body.
+    fn needs_end(&self, grant: &Self::Grant) -> bool;
+
+    /// Returns whether [`end`](Self::end) reads the headers of the answer.
+    fn reads_headers(&self, grant: &Self::Grant, settings: &Settings) -> bool;
+
+    /// A request has ended.
+    fn end(&self, grant: Self::Grant, ended: Ended<'_>, settings: &Settings);
 }
 
 /// What was decided with the key alone.
@@ -94,10 +104,12 @@ pub enum First<O> {
 pub enum Admit<A: Decide> {
     /// The request is served, and there is nothing to do later.
     Free,
-    /// The request is served.
-    Granted(A::Grant),
-    /// The request is served after this time.
-    Delayed(Unserved<A::Grant>, Duration),
+    /// The request is served, its answer has these fields, and there is nothing else to do later.
+    Said(FieldValues),
+    /// The request is served, and its answer has these fields.
+    Granted(A::Grant, FieldValues),
+    /// The request is served after this time, and its answer has these fields.
+    Delayed(Unserved<A::Grant>, FieldValues, Duration),
     /// The request may be granted if it waits. First it needs a place among the waiting requests.
     MustWait,
     /// Decide again after this time. The place is that of a request which had none.
@@ -112,12 +124,21 @@ pub enum Admit<A: Decide> {
 }
 
 impl<A: Decide> Admit<A> {
+    /// Serves a request whose answer has these fields, if there are any.
+    pub(crate) fn said(values: FieldValues) -> Self {
+        match values.is_empty() {
+            true => Self::Free,
+            false => Self::Said(values),
+        }
+    }
+
     /// Lets no request wait that is in shadow.
     pub(crate) fn without_delay(self, settings: &Settings) -> Self {
         match self {
-            Self::Delayed(grant, _) if settings.is_shadow => {
-                grant.serve().map_or(Self::Free, Self::Granted)
-            }
+            Self::Delayed(grant, values, _) if settings.is_shadow => match grant.serve() {
+                Some(grant) => Self::Granted(grant, values),
+                None => Self::Free,
+            },
             decided => decided,
         }
     }
@@ -125,18 +146,6 @@ impl<A: Decide> Admit<A> {
 
 /// What a request holds while it is served.
 pub trait Grant {
-    /// Writes the fields of the answer.
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap);
-
-    /// Returns whether [`end`](Self::end) has to be called at the end of the answer's body.
-    fn needs_end(&self) -> bool;
-
-    /// Returns whether [`end`](Self::end) reads the headers of the answer.
-    fn reads_headers(&self, settings: &Settings) -> bool;
-
-    /// The request has ended.
-    fn end(self, ended: Ended<'_>, settings: &Settings);
-
     /// The request was never served.
     fn cancel(self);
 }

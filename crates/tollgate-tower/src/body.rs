@@ -97,7 +97,7 @@ impl<B: Body, A: Admission> ResponseBody<B, A> {
         if body.is_end_stream() {
             ticket.end(End::Complete);
         }
-        let kind = match ticket.is_empty() {
+        let kind = match ticket.is_over() {
             true => Kind::Free { body },
             false => Kind::Limited {
                 limited: Box::pin(Limited::Served {

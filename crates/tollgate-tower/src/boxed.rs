@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use tollgate_http::{Cause, Refusal};
 
 use crate::admission::{Admission, Admit, Decide, Grant};
@@ -52,6 +51,10 @@ trait AnyLimits: Send + Sync {
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<BoxedLimits>;
+
+    fn needs_end(&self, grant: &dyn AnyGrant) -> bool;
+    fn reads_headers(&self, grant: &dyn AnyGrant, settings: &Settings) -> bool;
+    fn end(&self, grant: Box<dyn AnyGrant>, ended: Ended<'_>, settings: &Settings);
 }
 
 impl<A: Admission> AnyLimits for A {
@@ -81,13 +84,31 @@ impl<A: Admission> AnyLimits for A {
             Err(_) => settings.refuse(head, &Refusal::new(Cause::Misconfigured)),
         }
     }
+
+    // The grant is always one of these limits.
+    fn needs_end(&self, grant: &dyn AnyGrant) -> bool {
+        let grant = grant.as_any().downcast_ref();
+        grant.is_some_and(|grant| Decide::needs_end(self, grant))
+    }
+
+    fn reads_headers(&self, grant: &dyn AnyGrant, settings: &Settings) -> bool {
+        let grant = grant.as_any().downcast_ref();
+        grant.is_some_and(|grant| Decide::reads_headers(self, grant, settings))
+    }
+
+    fn end(&self, grant: Box<dyn AnyGrant>, ended: Ended<'_>, settings: &Settings) {
+        if let Ok(grant) = grant.into_any().downcast() {
+            Decide::end(self, *grant, ended, settings);
+        }
+    }
 }
 
 fn boxed<A: Admission>(decided: Admit<A>) -> Admit<BoxedLimits> {
     match decided {
         Admit::Free => Admit::Free,
-        Admit::Granted(grant) => Admit::Granted(any(grant)),
-        Admit::Delayed(grant, delay) => Admit::Delayed(grant.map(any), delay),
+        Admit::Said(values) => Admit::Said(values),
+        Admit::Granted(grant, values) => Admit::Granted(any(grant), values),
+        Admit::Delayed(grant, values, delay) => Admit::Delayed(grant.map(any), values, delay),
         Admit::MustWait => Admit::MustWait,
         Admit::Retry(wait, place) => Admit::Retry(wait, place),
         Admit::Pending(pending) => Admit::Pending(any_outcome(pending)),
@@ -133,32 +154,34 @@ impl Decide for BoxedLimits {
     ) -> Admit<Self> {
         self.0.go_on(outcome, head, settings, patience, has_place)
     }
+
+    fn needs_end(&self, grant: &Self::Grant) -> bool {
+        self.0.needs_end(&**grant)
+    }
+
+    fn reads_headers(&self, grant: &Self::Grant, settings: &Settings) -> bool {
+        self.0.reads_headers(&**grant, settings)
+    }
+
+    fn end(&self, grant: Self::Grant, ended: Ended<'_>, settings: &Settings) {
+        self.0.end(grant, ended, settings);
+    }
 }
 
 /// [`Grant`], for a pointer.
-pub trait AnyGrant: Send {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap);
-    fn needs_end(&self) -> bool;
-    fn reads_headers(&self, settings: &Settings) -> bool;
-    fn end(self: Box<Self>, ended: Ended<'_>, settings: &Settings);
+pub trait AnyGrant: Any + Send {
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
     fn cancel(self: Box<Self>);
 }
 
-impl<G: Grant + Send> AnyGrant for G {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        Grant::write(self, settings, headers);
+impl<G: Grant + Send + 'static> AnyGrant for G {
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
-    fn needs_end(&self) -> bool {
-        Grant::needs_end(self)
-    }
-
-    fn reads_headers(&self, settings: &Settings) -> bool {
-        Grant::reads_headers(self, settings)
-    }
-
-    fn end(self: Box<Self>, ended: Ended<'_>, settings: &Settings) {
-        Grant::end(*self, ended, settings);
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 
     fn cancel(self: Box<Self>) {
@@ -167,22 +190,6 @@ impl<G: Grant + Send> AnyGrant for G {
 }
 
 impl Grant for Box<dyn AnyGrant> {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        (**self).write(settings, headers);
-    }
-
-    fn needs_end(&self) -> bool {
-        (**self).needs_end()
-    }
-
-    fn reads_headers(&self, settings: &Settings) -> bool {
-        (**self).reads_headers(settings)
-    }
-
-    fn end(self, ended: Ended<'_>, settings: &Settings) {
-        AnyGrant::end(self, ended, settings);
-    }
-
     fn cancel(self) {
         AnyGrant::cancel(self);
     }

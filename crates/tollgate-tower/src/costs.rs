@@ -63,31 +63,18 @@ impl Costs {
         self.settle.is_some() || self.count != CountedRequests::All
     }
 
-    /// Returns what to settle at the end of a request, by the quota of its limit. By default at
-    /// most all permits at once or those of an hour are settled, so that no number blocks a key for
+    /// Returns the most that is settled at the end of a request, by the quota of its limit. By
+    /// default it is all permits at once or those of an hour, so that no number blocks a key for
     /// good.
-    pub(crate) fn settlement(&self, quota: impl FnOnce() -> Option<Quota>) -> Option<Settlement> {
-        if !self.settles() {
-            return None;
-        }
+    pub(crate) fn most(&self, quota: impl FnOnce() -> Option<Quota>) -> u64 {
         let of_limit = || quota().map(|quota| quota.largest_settlement());
-        let settle = self.settle.clone().map(|settle| {
-            let most = self.max_cost.or_else(of_limit);
-            (settle, most.unwrap_or(UNKNOWN_SETTLEMENT))
-        });
-        let count = self.count;
-        Some(Settlement { count, settle })
+        let has_settle = self.settle.is_some();
+        let most = self
+            .max_cost
+            .or_else(|| has_settle.then(of_limit).flatten());
+        most.unwrap_or(UNKNOWN_SETTLEMENT)
     }
-}
 
-/// What to settle at the end of a request.
-pub(crate) struct Settlement {
-    count: CountedRequests,
-    /// What it cost, and the most that counts.
-    settle: Option<(Settle, u64)>,
-}
-
-impl Settlement {
     /// Returns whether [`actual`](Self::actual) reads the headers of the answer.
     pub(crate) fn reads_headers(&self, settings: &Settings) -> bool {
         let counts_some = self.count != CountedRequests::All;
@@ -95,7 +82,7 @@ impl Settlement {
     }
 
     /// Returns what a request cost in the end.
-    pub(crate) fn actual(&self, ended: &Ended<'_>, settings: &Settings) -> u64 {
+    pub(crate) fn actual(&self, ended: &Ended<'_>, most: u64, settings: &Settings) -> u64 {
         let outcome = || settings.outcome(ended);
         let counts = match self.count {
             CountedRequests::All => true,
@@ -105,7 +92,7 @@ impl Settlement {
         match (counts, &self.settle) {
             (false, _) => 0,
             (true, None) => ended.taken,
-            (true, Some((settle, most))) => settle(ended).min((*most).max(ended.taken)),
+            (true, Some(settle)) => settle(ended).min(most.max(ended.taken)),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,14 +12,15 @@ use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep};
+use tollgate_http::FieldValues;
 use tower_service::Service;
 
 use crate::admission::{Admission, Admit, Unserved};
 use crate::body::ResponseBody;
 use crate::decision::LayerDecision;
 use crate::head::Head;
-use crate::settings::Place;
-use crate::ticket::{Limits, Ticket};
+use crate::settings::{Place, Settings};
+use crate::ticket::{Held, Ticket};
 
 pin_project! {
     /// The future of an answer, which is the service's own or a refusal.
@@ -49,6 +50,12 @@ pin_project! {
         Free {
             #[pin]
             future: S::Future,
+        },
+        /// The service answers, and its answer gets fields.
+        Said {
+            #[pin]
+            future: S::Future,
+            values: FieldValues,
         },
         Limited {
             limited: Pin<Box<Limited<S, A, B>>>,
@@ -97,10 +104,11 @@ pub(crate) struct Waiting<S, A: Admission, B> {
     pub(crate) request: Request<B>,
     /// The service that is ready.
     pub(crate) service: S,
-    pub(crate) limits: Arc<Limits<A>>,
+    limits: Held<A>,
+    is_shadow: bool,
     /// The request's place among the waiting requests.
     place: Option<Place>,
-    grant: Option<Unserved<A::Grant>>,
+    grant: Option<(Unserved<A::Grant>, FieldValues)>,
     /// When it stops waiting.
     until: Option<Instant>,
 }
@@ -109,10 +117,11 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
     pub(crate) fn new(
         request: Request<B>,
         service: S,
-        limits: Arc<Limits<A>>,
+        limits: Held<A>,
+        is_shadow: bool,
         place: Option<Place>,
     ) -> Self {
-        let until = limits.settings.wait.as_ref().map(|wait| {
+        let until = limits.settings(is_shadow).wait.as_ref().map(|wait| {
             let now = Instant::now();
             let far = || now.checked_add(FAR).unwrap_or(now);
             now.checked_add(wait.time).unwrap_or_else(far)
@@ -121,10 +130,15 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
             request,
             service,
             limits,
+            is_shadow,
             place,
             grant: None,
             until,
         }
+    }
+
+    fn settings(&self) -> &Settings {
+        self.limits.settings(self.is_shadow)
     }
 
     /// Returns how long it may still wait.
@@ -135,7 +149,7 @@ impl<S, A: Admission, B> Waiting<S, A, B> {
 
     /// Decides again.
     fn decide(&self) -> Admit<A> {
-        let (admission, settings) = (&self.limits.admission, &self.limits.settings);
+        let (admission, settings) = (&self.limits.admission, self.settings());
         let (patience, has_place) = (self.patience(), self.place.is_some());
         admission.admit(Head::of(&self.request), settings, patience, has_place)
     }
@@ -149,16 +163,16 @@ where
     /// Follows decisions until the request is served, is refused or sleeps.
     fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> Limited<S, A, B> {
         loop {
-            let settings = &self.limits.settings;
-            decided = match decided.without_delay(settings) {
+            decided = match decided.without_delay(self.settings()) {
                 Admit::Untold => return self.serve(Ticket::empty()),
                 Admit::Free => return self.tell_and_serve(Ticket::empty()),
-                Admit::Granted(grant) => {
-                    let ticket = Ticket::new(grant, &self.limits);
+                Admit::Said(values) => return self.tell_and_serve(Ticket::said(values)),
+                Admit::Granted(grant, values) => {
+                    let ticket = Ticket::new(grant, values, &self.limits, self.is_shadow);
                     return self.tell_and_serve(ticket);
                 }
-                Admit::Delayed(grant, delay) => {
-                    self.grant = Some(grant);
+                Admit::Delayed(grant, values, delay) => {
+                    self.grant = Some((grant, values));
                     return self.sleep(delay);
                 }
                 Admit::Refused(response) => {
@@ -187,7 +201,7 @@ where
 
     /// Serves the request. If the program's function panics, the ticket ends.
     fn tell_and_serve(self: Box<Self>, ticket: Ticket<A>) -> Limited<S, A, B> {
-        let settings = &self.limits.settings;
+        let settings = self.settings();
         settings.tell(Head::of(&self.request), || LayerDecision::Allowed);
         self.serve(ticket)
     }
@@ -207,8 +221,9 @@ where
 
     /// Goes on after a sleep.
     fn woken(mut self: Box<Self>) -> Limited<S, A, B> {
-        match self.grant.take().and_then(Unserved::serve) {
-            Some(grant) => self.go_on(Admit::Granted(grant)),
+        let granted = self.grant.take();
+        match granted.and_then(|(grant, values)| Some((grant.serve()?, values))) {
+            Some((grant, values)) => self.go_on(Admit::Granted(grant, values)),
             None => {
                 let decided = self.decide();
                 self.go_on(decided)
@@ -218,7 +233,7 @@ where
 
     /// Goes on with the outcome that was awaited.
     fn concluded(self: Box<Self>, outcome: A::Outcome) -> Limited<S, A, B> {
-        let (admission, settings) = (&self.limits.admission, &self.limits.settings);
+        let (admission, settings) = (&self.limits.admission, self.settings());
         let (patience, has_place) = (self.patience(), self.place.is_some());
         let decided = admission.go_on(
             outcome,
@@ -243,10 +258,15 @@ where
     }
 
     pub(crate) fn serving(future: S::Future, ticket: Ticket<A>) -> Self {
-        match ticket.is_empty() {
-            true => Self::free(future),
-            false => Self::limited(Limited::Serving { future, ticket }),
+        match ticket.only_said() {
+            Ok(values) => Self::said(future, values),
+            Err(ticket) => Self::limited(Limited::Serving { future, ticket }),
         }
+    }
+
+    pub(crate) const fn said(future: S::Future, values: FieldValues) -> Self {
+        let state = State::Said { future, values };
+        Self { state }
     }
 
     pub(crate) const fn refused(response: Box<Response<Bytes>>) -> Self {
@@ -278,6 +298,11 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().state.project() {
             StateProject::Free { future } => future.poll(cx).map_ok(ResponseBody::free),
+            StateProject::Said { future, values } => {
+                let mut response = ready!(future.poll(cx))?;
+                mem::take(values).write(response.headers_mut());
+                Poll::Ready(Ok(ResponseBody::free(response)))
+            }
             StateProject::Limited { limited } => limited.as_mut().poll(cx),
             StateProject::Refused { response } => refusal(response.take()),
         }
@@ -335,7 +360,7 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Free { .. } => "Serving",
+            State::Free { .. } | State::Said { .. } => "Serving",
             State::Limited { limited } => match &**limited {
                 Limited::Serving { .. } => "Serving",
                 Limited::Asleep { .. } => "Asleep",

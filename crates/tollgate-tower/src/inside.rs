@@ -2,10 +2,10 @@
 
 use std::future::Pending;
 use std::hash::Hash;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use tokio::time::error::Elapsed;
 use tokio::time::{Timeout, timeout};
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
@@ -62,7 +62,9 @@ where
     match entered {
         Ok(guard) => {
             settings.report().allowed();
-            Admit::Granted(InsideGrant(Some((guard, limit, left))))
+            let state = LimitState::of_concurrency(name, limit).untouched(1, left);
+            let values = settings.answers.values(iter::once(state));
+            Admit::Granted(InsideGrant(guard), values)
         }
         Err(denied) => {
             let states = [LimitState::of_concurrency(name, limit).denied(&denied, left)];
@@ -108,6 +110,16 @@ impl Decide for Inside {
         let now = (self.limiter.limit(), self.limiter.inside());
         decided(entered, now, head, settings)
     }
+
+    fn needs_end(&self, _: &Self::Grant) -> bool {
+        true
+    }
+
+    fn reads_headers(&self, _: &Self::Grant, _: &Settings) -> bool {
+        false
+    }
+
+    fn end(&self, _: Self::Grant, _: Ended<'_>, _: &Settings) {}
 }
 
 impl<K: RequestKey> InsideByKey<K> {
@@ -152,30 +164,22 @@ impl<K: RequestKey> Decide for InsideByKey<K> {
     ) -> Admit<Self> {
         decided(entered, (self.limiter.limit(), inside), head, settings)
     }
-}
 
-/// What a request inside holds: a guard that leaves when it is dropped, the limit, and how many
-/// more requests could enter at that time.
-#[derive(Debug)]
-pub struct InsideGrant<G>(Option<(G, u64, u64)>);
-
-impl<G> Grant for InsideGrant<G> {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        if let Some((_, limit, left)) = self.0 {
-            let state = LimitState::of_concurrency(&settings.name, limit).untouched(1, left);
-            settings.answers.write(std::iter::once(state), headers);
-        }
+    fn needs_end(&self, _: &Self::Grant) -> bool {
+        true
     }
 
-    fn needs_end(&self) -> bool {
-        self.0.is_some()
-    }
-
-    fn reads_headers(&self, _: &Settings) -> bool {
+    fn reads_headers(&self, _: &Self::Grant, _: &Settings) -> bool {
         false
     }
 
-    fn end(self, _: Ended<'_>, _: &Settings) {}
+    fn end(&self, _: Self::Grant, _: Ended<'_>, _: &Settings) {}
+}
 
+/// What a request inside holds: a guard that leaves when it is dropped.
+#[derive(Debug)]
+pub struct InsideGrant<G>(G);
+
+impl<G> Grant for InsideGrant<G> {
     fn cancel(self) {}
 }

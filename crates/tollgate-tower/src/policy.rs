@@ -5,11 +5,10 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{Denied, Tick};
 use tollgate_http::{
-    AnswerFacts, Cause, ClientAddress, LimitStates, PathForm, Refusal, RequestFacts,
+    AnswerFacts, Cause, ClientAddress, FieldValues, LimitStates, PathForm, Refusal, RequestFacts,
 };
 use tollgate_policy::file::ClientSettings;
 use tollgate_policy::{
@@ -142,23 +141,28 @@ impl<C: PolicyClock> ByPolicy<C> {
                 if delay > Duration::ZERO && !has_place && !settings.is_shadow {
                     report_delay(decision.asked(), settings);
                 }
+                let values = match settings.answers.has_fields() {
+                    true => {
+                        let states = LimitStates::of(decision);
+                        settings.answers.values(states.iter().copied())
+                    }
+                    false => FieldValues::default(),
+                };
                 let needs_end = decision.needs_finish();
-                if !needs_end && delay == Duration::ZERO && !settings.answers.has_fields() {
-                    return Admit::Free;
+                if !needs_end && delay == Duration::ZERO {
+                    return Admit::said(values);
                 }
                 let reads_headers = decision.reads_answer();
                 let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
                 let grant = PolicyGrant {
                     start: reads_time.then(|| self.policy.current().clock().now()),
-                    policy: Arc::clone(&self.policy),
-                    of_answers: Arc::clone(&self.of_answers),
                     decided: Box::new(decided),
                     needs_end,
                     reads_headers,
                 };
                 return match delay {
-                    Duration::ZERO => Admit::Granted(grant),
-                    delay => Admit::Delayed(Unserved::new(grant), delay),
+                    Duration::ZERO => Admit::Granted(grant, values),
+                    delay => Admit::Delayed(Unserved::new(grant), values, delay),
                 };
             }
             match decision.reason() {
@@ -180,10 +184,11 @@ impl<C: PolicyClock> ByPolicy<C> {
                 _ => {}
             }
             report_asked(decision.asked().filter(Asked::is_shadow), settings);
-            let states = LimitStates::of(decision);
+            let is_said = settings.answers.says_limits() || settings.on_decision.is_some();
+            let states = is_said.then(|| LimitStates::of(decision));
             let refusal = Refusal::of_decision(decision);
             let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
-            let refusal = refusal.limits(&states);
+            let refusal = refusal.limits(states.as_deref().unwrap_or_default());
             let rule = decision.denied_by().unwrap_or(&settings.name);
             let refused = settings.refuse(head, &refusal);
             if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
@@ -283,52 +288,20 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
         let decided = Decided::Elsewhere(outcome);
         self.decided(decided, head, settings, patience, has_place)
     }
-}
 
-impl<C: Clock> fmt::Debug for ByPolicy<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByPolicy").finish_non_exhaustive()
-    }
-}
-
-/// What a request holds that a policy allows.
-pub struct PolicyGrant<C: PolicyClock> {
-    decided: Box<Decided<C>>,
-    policy: Arc<LivePolicy<C>>,
-    of_answers: OwnAnswerFacts,
-    needs_end: bool,
-    reads_headers: bool,
-    /// When the request was allowed, if a fact of the answer may be the time that it took.
-    start: Option<Tick>,
-}
-
-impl<C: PolicyClock> fmt::Debug for PolicyGrant<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        each!(&*self.decided, decision => fmt::Debug::fmt(decision, f))
-    }
-}
-
-impl<C: PolicyClock> Grant for PolicyGrant<C> {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        if settings.answers.has_fields() {
-            let states = each!(&*self.decided, decision => LimitStates::of(decision));
-            settings.answers.write(states.iter().copied(), headers);
-        }
+    fn needs_end(&self, grant: &Self::Grant) -> bool {
+        grant.needs_end
     }
 
-    fn needs_end(&self) -> bool {
-        self.needs_end
+    fn reads_headers(&self, grant: &Self::Grant, settings: &Settings) -> bool {
+        grant.reads_headers || (grant.needs_end && settings.is_failure.is_some())
     }
 
-    fn reads_headers(&self, settings: &Settings) -> bool {
-        self.reads_headers || (self.needs_end && settings.is_failure.is_some())
-    }
-
-    fn end(self, ended: Ended<'_>, settings: &Settings) {
-        let elapsed = self.start.map_or(Duration::ZERO, |start| {
+    fn end(&self, grant: Self::Grant, ended: Ended<'_>, settings: &Settings) {
+        let elapsed = grant.start.map_or(Duration::ZERO, |start| {
             self.policy.current().clock().now().saturating_since(start)
         });
-        let taken = each!(&*self.decided, decision => most_taken(decision.asked()));
+        let taken = each!(&*grant.decided, decision => most_taken(decision.asked()));
         let ended = Ended {
             elapsed,
             taken,
@@ -340,13 +313,14 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
             answered::Outcome::Neither => Outcome::Neither,
             answered::Outcome::Unanswered => Outcome::Unanswered,
         };
-        match *self.decided {
+        match *grant.decided {
             Decided::Here(decision) => {
                 decision.finish(outcome, &AnswerOf::new(&ended, &self.of_answers));
             }
             Decided::Elsewhere(decision) => {
                 let headers = ended.headers.cloned();
                 let extensions = ended.extensions.cloned();
+                let of_answers = Arc::clone(&self.of_answers);
                 let Ended {
                     status,
                     bytes,
@@ -365,14 +339,37 @@ impl<C: PolicyClock> Grant for PolicyGrant<C> {
                         grpc,
                         end,
                     };
-                    let answer = AnswerOf::new(&ended, &self.of_answers);
+                    let answer = AnswerOf::new(&ended, &of_answers);
                     // If a store does not answer, its grant stays as it is.
                     let _ = decision.finish_async(outcome, &answer).await;
                 });
             }
         }
     }
+}
 
+impl<C: Clock> fmt::Debug for ByPolicy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByPolicy").finish_non_exhaustive()
+    }
+}
+
+/// What a request holds that a policy allows.
+pub struct PolicyGrant<C: PolicyClock> {
+    decided: Box<Decided<C>>,
+    needs_end: bool,
+    reads_headers: bool,
+    /// When the request was allowed, if a fact of the answer may be the time that it took.
+    start: Option<Tick>,
+}
+
+impl<C: PolicyClock> fmt::Debug for PolicyGrant<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(&*self.decided, decision => fmt::Debug::fmt(decision, f))
+    }
+}
+
+impl<C: PolicyClock> Grant for PolicyGrant<C> {
     /// Only a `leaky-queue` delays. Others may wait behind the request, so its permits stay taken.
     fn cancel(self) {}
 }

@@ -4,7 +4,6 @@ use std::fmt::{self, Display, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use tokio::time::Instant;
 use tollgate::Denied;
 use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
@@ -13,7 +12,7 @@ use tollgate_redis::{Decider, Denial, EnterError, Grant as Permits, RedisGuard, 
 
 use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
 use crate::answered::Ended;
-use crate::costs::{Costs, HasCosts, Settlement};
+use crate::costs::{Costs, HasCosts};
 use crate::deciding::{Deciding, Undo, spawn};
 use crate::head::Head;
 use crate::key::{HasKey, RequestKey};
@@ -156,33 +155,32 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         if let Some(fallback) = fallback(decider) {
             report.fallback(fallback, Decided::Allowed);
         }
-        let has_fields = settings.answers.has_fields();
-        let state = has_fields.then(|| key.state(name, &self.costs, decider));
-        let (delay, settlement) = match &held {
-            Held::Permits(permits) => {
-                let quota = || key.limiter.limit().quota();
-                (permits.granted().delay(), self.costs.settlement(quota))
-            }
-            Held::Slot(_) => (Duration::ZERO, None),
+        let state = key.state(name, &self.costs, decider);
+        let state = state.map(|state| match &held {
+            Held::Permits(permits) => state.granted(permits.granted().info()),
+            Held::Slot(slot) => state.untouched(1, slot.remaining()),
+        });
+        let values = settings.answers.values(state.into_iter());
+        let delay = match &held {
+            Held::Permits(permits) => permits.granted().delay(),
+            Held::Slot(_) => Duration::ZERO,
         };
-        let is_rate = matches!(held, Held::Permits(_));
-        if is_rate && settlement.is_none() && delay.is_zero() && state.flatten().is_none() {
-            return Admit::Free;
-        }
         let grant = Box::new(RedisGrant {
+            most: self.costs.most(|| key.limiter.limit().quota()),
             held,
             key,
-            costs: self.costs.clone(),
-            settlement,
             began: Instant::now(),
         });
         if delay.is_zero() {
-            return Admit::Granted(grant);
+            return match self.needs_end(&grant) {
+                true => Admit::Granted(grant, values),
+                false => Admit::said(values),
+            };
         }
         if !has_place && !settings.is_shadow {
             report.waited();
         }
-        Admit::Delayed(Unserved::new(grant), delay)
+        Admit::Delayed(Unserved::new(grant), values, delay)
     }
 
     /// Refuses a request.
@@ -275,6 +273,31 @@ where
         }
         self.refused(denial, &key, head, settings)
     }
+
+    fn needs_end(&self, grant: &Self::Grant) -> bool {
+        self.costs.settles() || matches!(grant.held, Held::Slot(_))
+    }
+
+    fn reads_headers(&self, grant: &Self::Grant, settings: &Settings) -> bool {
+        matches!(grant.held, Held::Permits(_)) && self.costs.reads_headers(settings)
+    }
+
+    fn end(&self, grant: Self::Grant, mut ended: Ended<'_>, settings: &Settings) {
+        let grant = *grant;
+        let Held::Permits(permits) = grant.held else {
+            return;
+        };
+        ended.elapsed = grant.began.elapsed();
+        ended.taken = permits.granted().n();
+        let actual = self.costs.actual(&ended, grant.most, settings);
+        if actual != ended.taken {
+            let Key { limiter, key } = grant.key;
+            spawn(async move {
+                // If the server does not answer, its grant stays as it is.
+                let _ = limiter.key(key).settle(permits, actual).await;
+            });
+        }
+    }
 }
 
 /// Returns the name of the fallback that decided, if one did.
@@ -297,8 +320,8 @@ fn text_of(key: &impl Display) -> Option<String> {
 pub struct RedisGrant<C> {
     held: Held,
     key: Key<C>,
-    costs: Costs,
-    settlement: Option<Settlement>,
+    /// The most that is settled.
+    most: u64,
     began: Instant,
 }
 
@@ -310,45 +333,6 @@ impl<C> fmt::Debug for RedisGrant<C> {
 }
 
 impl<C: Client + 'static> Grant for Box<RedisGrant<C>> {
-    fn write(&self, settings: &Settings, headers: &mut HeaderMap) {
-        if !settings.answers.has_fields() {
-            return;
-        }
-        let decider = self.held.decider();
-        let state = self.key.state(&settings.name, &self.costs, decider);
-        let state = state.map(|state| match &self.held {
-            Held::Permits(permits) => state.granted(permits.granted().info()),
-            Held::Slot(slot) => state.untouched(1, slot.remaining()),
-        });
-        settings.answers.write(state.into_iter(), headers);
-    }
-
-    fn needs_end(&self) -> bool {
-        self.settlement.is_some() || matches!(self.held, Held::Slot(_))
-    }
-
-    fn reads_headers(&self, settings: &Settings) -> bool {
-        let settlement = self.settlement.as_ref();
-        settlement.is_some_and(|settlement| settlement.reads_headers(settings))
-    }
-
-    fn end(self, mut ended: Ended<'_>, settings: &Settings) {
-        let this = *self;
-        let (Held::Permits(permits), Some(settlement)) = (this.held, this.settlement) else {
-            return;
-        };
-        ended.elapsed = this.began.elapsed();
-        ended.taken = permits.granted().n();
-        let actual = settlement.actual(&ended, settings);
-        if actual != ended.taken {
-            let Key { limiter, key } = this.key;
-            spawn(async move {
-                // If the server does not answer, its grant stays as it is.
-                let _ = limiter.key(key).settle(permits, actual).await;
-            });
-        }
-    }
-
     fn cancel(self) {
         let this = *self;
         let decided = Ok(this.held);

@@ -1,5 +1,8 @@
 //! The service that limits requests before another one.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,7 +20,8 @@ use crate::decision::LayerDecision;
 use crate::future::{ResponseFuture, Waiting};
 use crate::head::Head;
 use crate::keep::{Keep, MayWait};
-use crate::ticket::{Limits, Ticket};
+use crate::settings::Settings;
+use crate::ticket::{Held, Limits, Ticket};
 
 /// A service that limits requests before they reach another one. A
 /// [`RateLimitLayer`](crate::RateLimitLayer) makes it.
@@ -28,17 +32,20 @@ use crate::ticket::{Limits, Ticket};
 /// tower's `Buffer` or a permit of its `ConcurrencyLimit`, put that layer outside of this one.
 pub struct RateLimitService<S, A, M = MayWait> {
     service: S,
-    limits: Arc<Limits<A>>,
+    limits: Held<A>,
+    /// Whether each clone is for a connection of its own.
+    is_first: bool,
     mode: PhantomData<M>,
 }
 
 impl<S, A, M> RateLimitService<S, A, M> {
-    pub(crate) const fn new(service: S, limits: Arc<Limits<A>>) -> Self {
-        let mode = PhantomData;
+    /// Makes the service that a server clones for each connection.
+    pub(crate) fn new(service: S, limits: Limits<A>) -> Self {
         Self {
             service,
-            limits,
-            mode,
+            limits: Held::new(Arc::new(limits)),
+            is_first: true,
+            mode: PhantomData,
         }
     }
 
@@ -62,7 +69,11 @@ impl<S: Clone, A, M> Clone for RateLimitService<S, A, M> {
     fn clone(&self) -> Self {
         Self {
             service: self.service.clone(),
-            limits: Arc::clone(&self.limits),
+            limits: match self.is_first {
+                true => self.limits.of_another(),
+                false => self.limits.clone(),
+            },
+            is_first: false,
             mode: PhantomData,
         }
     }
@@ -72,7 +83,7 @@ impl<S: fmt::Debug, A, M> fmt::Debug for RateLimitService<S, A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RateLimitService")
             .field("service", &self.service)
-            .field("settings", &self.limits.settings)
+            .field("settings", self.limits.settings(false))
             .finish_non_exhaustive()
     }
 }
@@ -96,17 +107,17 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let limits = &*self.limits;
         let first = match limits.is_plain {
-            true => limits.admission.first(&request, &limits.settings),
+            true => limits.admission.first(&request, limits.settings(false)),
             false => First::Undecided,
         };
         match first {
             First::Free => ResponseFuture::free(self.service.call(request)),
-            First::Decided(outcome) => self.decide(request, |limits, head, patience| {
-                let (admission, settings) = (&limits.admission, &limits.settings);
-                admission.go_on(outcome, head, settings, patience, false)
-            }),
-            First::Undecided => self.decide(request, |limits, head, patience| {
-                let (admission, settings) = (&limits.admission, &limits.settings);
+            First::Decided(outcome) => {
+                self.decide(request, |admission, settings, head, patience| {
+                    admission.go_on(outcome, head, settings, patience, false)
+                })
+            }
+            First::Undecided => self.decide(request, |admission, settings, head, patience| {
                 admission.admit(head, settings, patience, false)
             }),
         }
@@ -119,20 +130,21 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
     fn decide<B>(
         &mut self,
         request: Request<B>,
-        first: impl FnOnce(&Limits<A>, Head<'_>, Option<Duration>) -> Admit<A>,
+        first: impl FnOnce(&A, &Settings, Head<'_>, Option<Duration>) -> Admit<A>,
     ) -> ResponseFuture<S, A, B>
     where
         S: Service<Request<B>> + Keep<M>,
     {
         let head = Head::of(&request);
-        if self.limits.settings.exempts(head) {
+        let limits = &self.limits;
+        if limits.settings(false).exempts(head) {
             return ResponseFuture::free(self.service.call(request));
         }
-        let limits = self.limits.of_request(head);
-        let (admission, settings) = (&limits.admission, &limits.settings);
+        let is_shadow = limits.shadows(head);
+        let (admission, settings) = (&limits.admission, limits.settings(is_shadow));
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
-        let mut decided = first(limits, head, patience).without_delay(settings);
+        let mut decided = first(admission, settings, head, patience).without_delay(settings);
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {
@@ -146,9 +158,13 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
                 ResponseFuture::free(self.service.call(request))
             }
             Admit::Untold => ResponseFuture::free(self.service.call(request)),
-            Admit::Granted(grant) => {
+            Admit::Said(values) => {
+                settings.tell(head, || LayerDecision::Allowed);
+                ResponseFuture::said(self.service.call(request), values)
+            }
+            Admit::Granted(grant, values) => {
                 // If the program's function panics, the ticket ends.
-                let ticket = Ticket::new(grant, limits);
+                let ticket = Ticket::new(grant, values, limits, is_shadow);
                 settings.tell(head, || LayerDecision::Allowed);
                 ResponseFuture::serving(self.service.call(request), ticket)
             }
@@ -156,7 +172,7 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
             // The service that was ready is the one to call later.
             decided => match self.service.keep() {
                 Some(ready) => {
-                    let waiting = Waiting::new(request, ready, Arc::clone(limits), place);
+                    let waiting = Waiting::new(request, ready, limits.clone(), is_shadow, place);
                     ResponseFuture::waiting(waiting, decided)
                 }
                 // Unreachable: a limit that knows that no request waits does not ask for a wait.

@@ -1,12 +1,15 @@
 //! What a request holds from its decision until the end of its answer's body.
 
 use std::fmt;
+use std::mem;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, Response, StatusCode};
+use tollgate_http::FieldValues;
 
-use crate::admission::{Admission, Grant};
+use crate::admission::Admission;
 use crate::answered::{End, Ended};
 use crate::head::Head;
 use crate::settings::Settings;
@@ -14,38 +17,87 @@ use crate::settings::Settings;
 /// The limits and settings of a layer, which all clones of its services share.
 pub(crate) struct Limits<A> {
     pub(crate) admission: A,
-    pub(crate) settings: Settings,
+    settings: Settings,
     /// Whether requests need only their key.
     pub(crate) is_plain: bool,
-    /// The same limits for requests in shadow, if there may be any.
-    pub(crate) in_shadow: Option<Arc<Self>>,
+    /// The settings for requests in shadow, if there may be any.
+    in_shadow: Option<Settings>,
 }
 
 impl<A: Admission> Limits<A> {
     pub(crate) fn new(admission: A, settings: Settings) -> Self {
-        let in_shadow = settings.shadow_if.as_ref().map(|_| {
-            Arc::new(Self {
-                admission: admission.clone(),
-                settings: settings.in_shadow(),
-                is_plain: false,
-                in_shadow: None,
-            })
-        });
+        let has_shadow = settings.shadow_if.is_some();
         Self {
             is_plain: settings.is_plain() && admission.is_plain(),
+            in_shadow: has_shadow.then(|| settings.in_shadow()),
             admission,
             settings,
-            in_shadow,
         }
     }
 
-    /// Returns the limits for a request.
+    /// Returns whether a request is in shadow.
     #[inline]
-    pub(crate) fn of_request<'l>(self: &'l Arc<Self>, head: Head<'_>) -> &'l Arc<Self> {
-        match (&self.in_shadow, &self.settings.shadow_if) {
-            (Some(in_shadow), Some(test)) if test(&self.settings.facts(head)) => in_shadow,
-            _ => self,
+    pub(crate) fn shadows(&self, head: Head<'_>) -> bool {
+        let test = self.settings.shadow_if.as_ref();
+        test.is_some_and(|test| test(&self.settings.facts(head)))
+    }
+}
+
+impl<A> Limits<A> {
+    /// Returns the settings for requests that are in shadow, or for those that are not.
+    #[inline]
+    pub(crate) fn settings(&self, is_shadow: bool) -> &Settings {
+        match &self.in_shadow {
+            Some(in_shadow) if is_shadow => in_shadow,
+            _ => &self.settings,
         }
+    }
+}
+
+/// The limits as the requests of one connection hold them. They count their references apart from
+/// those of other connections, so that these write nothing that the others read.
+#[expect(
+    clippy::redundant_allocation,
+    reason = "the two count other references"
+)]
+pub(crate) struct Held<A>(Arc<Arc<Limits<A>>>);
+
+impl<A> Held<A> {
+    pub(crate) fn new(limits: Arc<Limits<A>>) -> Self {
+        Self(Arc::new(limits))
+    }
+
+    /// Returns the limits for another connection.
+    pub(crate) fn of_another(&self) -> Self {
+        Self::new(Arc::clone(&self.0))
+    }
+}
+
+#[cfg(test)]
+impl<A> Held<A> {
+    /// Returns the limits, as all connections hold them.
+    pub(crate) fn of_all(&self) -> Arc<Limits<A>> {
+        Arc::clone(&self.0)
+    }
+
+    /// Returns whether both are of one connection.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<A> Clone for Held<A> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<A> Deref for Held<A> {
+    type Target = Limits<A>;
+
+    #[inline]
+    fn deref(&self) -> &Limits<A> {
+        &self.0
     }
 }
 
@@ -54,13 +106,17 @@ const UNKNOWN: u16 = 2;
 
 /// What a request holds from its decision until the end of its answer's body. However it ends, the
 /// grant is told once: a ticket that is dropped ends as [`End::Dropped`].
-///
-/// It is empty if nothing has to be told.
-pub(crate) struct Ticket<A: Admission>(Option<Open<A>>);
+pub(crate) struct Ticket<A: Admission> {
+    /// The fields of the answer, until there is one.
+    values: FieldValues,
+    /// `None` if nothing has to be told.
+    open: Option<Open<A>>,
+}
 
 struct Open<A: Admission> {
     grant: A::Grant,
-    limits: Arc<Limits<A>>,
+    limits: Held<A>,
+    is_shadow: bool,
     status: Option<StatusCode>,
     headers: Option<Box<HeaderMap>>,
     extensions: Extensions,
@@ -70,53 +126,72 @@ struct Open<A: Admission> {
 }
 
 impl<A: Admission> Ticket<A> {
-    /// A ticket for a request that is served. It is empty if there is nothing to do later.
+    /// The ticket of a request that is granted.
     #[inline]
-    pub(crate) fn new(grant: A::Grant, limits: &Arc<Limits<A>>) -> Self {
-        if !limits.settings.answers.has_fields() && !grant.needs_end() {
-            return Self(None);
-        }
-        Self(Some(Open {
+    pub(crate) fn new(
+        grant: A::Grant,
+        values: FieldValues,
+        limits: &Held<A>,
+        is_shadow: bool,
+    ) -> Self {
+        let open = limits.admission.needs_end(&grant).then(|| Open {
             grant,
-            limits: Arc::clone(limits),
+            limits: limits.clone(),
+            is_shadow,
             status: None,
             headers: None,
             extensions: Extensions::new(),
             bytes: 0,
             grpc: None,
-        }))
+        });
+        Self { values, open }
+    }
+
+    /// The ticket of a request of which nothing has to be told later.
+    pub(crate) const fn said(values: FieldValues) -> Self {
+        let open = None;
+        Self { values, open }
     }
 
     /// The ticket of a request that is not limited.
-    pub(crate) const fn empty() -> Self {
-        Self(None)
+    pub(crate) fn empty() -> Self {
+        Self::said(FieldValues::default())
+    }
+
+    /// Returns the fields of the answer, if nothing has to be told later.
+    pub(crate) fn only_said(mut self) -> Result<FieldValues, Self> {
+        match self.open {
+            None => Ok(mem::take(&mut self.values)),
+            Some(_) => Err(self),
+        }
     }
 
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.0.is_none()
+    pub(crate) const fn is_over(&self) -> bool {
+        self.open.is_none()
     }
 
     /// Writes the fields of the service's answer.
     pub(crate) fn write<B>(&mut self, response: &mut Response<B>) {
-        let Some(open) = &mut self.0 else { return };
-        open.status = Some(response.status());
-        if open.grant.reads_headers(&open.limits.settings) {
-            open.headers = Some(Box::new(response.headers().clone()));
-            open.extensions = response.extensions().clone();
+        if let Some(open) = &mut self.open {
+            open.status = Some(response.status());
+            if open
+                .limits
+                .admission
+                .reads_headers(&open.grant, open.settings())
+            {
+                open.headers = Some(Box::new(response.headers().clone()));
+                open.extensions = response.extensions().clone();
+            }
         }
-        let headers = response.headers_mut();
-        open.grant.write(&open.limits.settings, headers);
-        match open.grant.needs_end() {
-            true => self.grpc_status(response.headers()),
-            false => self.0 = None,
-        }
+        mem::take(&mut self.values).write(response.headers_mut());
+        self.grpc_status(response.headers());
     }
 
     /// Reads the status of gRPC, which is in the trailers, or in the headers of an answer without a
     /// body.
     pub(crate) fn grpc_status(&mut self, headers: &HeaderMap) {
-        if let Some(open) = self.0.as_mut().filter(|_| cfg!(feature = "tonic")) {
+        if let Some(open) = self.open.as_mut().filter(|_| cfg!(feature = "tonic")) {
             if let Some(status) = headers.get("grpc-status") {
                 let number = status.to_str().ok().and_then(|status| status.parse().ok());
                 open.grpc = Some(number.unwrap_or(UNKNOWN));
@@ -126,7 +201,7 @@ impl<A: Admission> Ticket<A> {
 
     /// A part of the body was sent.
     pub(crate) fn sent(&mut self, bytes: usize) {
-        if let Some(open) = &mut self.0 {
+        if let Some(open) = &mut self.open {
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             open.bytes = open.bytes.saturating_add(bytes);
         }
@@ -135,18 +210,19 @@ impl<A: Admission> Ticket<A> {
     /// The request has ended.
     #[inline]
     pub(crate) fn end(&mut self, end: End) {
-        if let Some(open) = self.0.take() {
+        if let Some(open) = self.open.take() {
             open.end(end);
         }
     }
 }
 
 impl<A: Admission> Open<A> {
+    fn settings(&self) -> &Settings {
+        self.limits.settings(self.is_shadow)
+    }
+
     #[inline(never)]
     fn end(self, end: End) {
-        if !self.grant.needs_end() {
-            return;
-        }
         let ended = Ended {
             status: self.status,
             headers: self.headers.as_deref(),
@@ -156,14 +232,15 @@ impl<A: Admission> Open<A> {
             end,
             ..Ended::default()
         };
-        self.grant.end(ended, &self.limits.settings);
+        let settings = self.limits.settings(self.is_shadow);
+        self.limits.admission.end(self.grant, ended, settings);
     }
 }
 
 impl<A: Admission> Drop for Ticket<A> {
     #[inline]
     fn drop(&mut self) {
-        let Some(open) = self.0.take() else { return };
+        let Some(open) = self.open.take() else { return };
         if !std::thread::panicking() {
             open.end(End::Dropped);
             return;
@@ -176,6 +253,6 @@ impl<A: Admission> Drop for Ticket<A> {
 
 impl<A: Admission> fmt::Debug for Ticket<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ticket").field(&self.0.is_some()).finish()
+        f.debug_tuple("Ticket").field(&self.open.is_some()).finish()
     }
 }

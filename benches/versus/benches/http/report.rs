@@ -1,12 +1,23 @@
 //! Medians, and which targets they meet.
 
 use super::lanes::{Case, GOVERNOR, NONE, POLICY, TOLLGATE};
+use super::timing::Kind;
 
 /// The most nanoseconds that tollgate's layer may add.
 const MOST: f64 = 200.0;
 
 /// The most that it may add relative to tower_governor's.
 const SHARE: f64 = 0.7;
+
+/// The most that a lane may add, as multiples of what tower_governor's layer adds to an allowed
+/// request without fields.
+const MULTIPLES: [(usize, &str, Kind, bool, f64); 5] = [
+    (TOLLGATE, "tollgate", Kind::Allowed, false, 0.6),
+    (TOLLGATE, "tollgate", Kind::Allowed, true, 3.9),
+    (TOLLGATE, "tollgate", Kind::Denied, false, 1.9),
+    (POLICY, "policy", Kind::Allowed, false, 2.3),
+    (POLICY, "policy", Kind::Denied, false, 3.4),
+];
 
 /// The nanoseconds of a request on its thread, for each service and round.
 #[derive(Debug)]
@@ -75,6 +86,27 @@ pub(crate) fn judge(all: &[Measured]) -> usize {
             measured.share(),
             SHARE,
         );
+    }
+    let plain = |case: Case| {
+        let mut all = all.iter();
+        let plain = all.find(|it| {
+            it.case
+                == Case {
+                    kind: Kind::Allowed,
+                    has_fields: false,
+                    ..case
+                }
+        });
+        plain.map_or(f64::NAN, |it| it.added(GOVERNOR))
+    };
+    for measured in all {
+        let case = measured.case;
+        for (lane, name, kind, has_fields, most) in MULTIPLES {
+            if (kind, has_fields) == (case.kind, case.has_fields) {
+                let multiple = measured.added(lane) / plain(case);
+                line(case, &format!("{name}, multiple"), multiple, most);
+            }
+        }
     }
     match missed {
         0 => println!("\nall targets met"),

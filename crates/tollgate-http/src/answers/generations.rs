@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
 use http::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use smallvec::SmallVec;
 
@@ -30,60 +31,148 @@ const LISTED: usize = 16;
 /// The most bytes that the names of a list have together.
 const NAMED: usize = 512;
 
-/// Writes the fields of these generations.
-pub(super) fn write<'a>(
-    fields: Fields,
-    limits: impl Iterator<Item = LimitState<'a>> + Clone,
-    now: SystemTime,
-    headers: &mut HeaderMap,
-) {
-    let has_list = fields.contains(Fields::LIST);
-    if has_list {
-        write_list(limits.clone(), headers);
-    }
-    if fields == Fields::LIST {
-        return;
-    }
-    let Some(limit) = tightest(limits.clone()) else {
-        return;
-    };
-    let reset = limit.reset().map(seconds_until);
-    if !has_list && fields.has_any(Fields::DICTIONARY | Fields::TRIPLE) {
-        write_windows(limits, headers);
-    }
-    let is_kept = || is_kept(headers, left_in_dictionary(headers), &limit);
-    if !has_list && fields.contains(Fields::DICTIONARY) && !is_kept() {
-        write_dictionary(&limit, reset, headers);
-    }
-    if fields.contains(Fields::TRIPLE) && !has_tighter(headers, &REMAINING, &limit) {
-        write_number(headers, LIMIT, Some(policy_of(&limit).0));
-        write_number(headers, REMAINING, Some(limit.remaining()));
-        write_number(headers, RESET, reset);
-    }
-    let has_x = fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH);
-    let has_spring = fields.contains(Fields::SPRING);
-    if !has_x && !has_spring || has_tighter(headers, &X_REMAINING, &limit) {
-        return;
-    }
-    write_number(headers, X_REMAINING, Some(limit.remaining()));
-    if has_x {
-        let reset = if fields.contains(Fields::X_SECONDS) {
-            reset
-        } else {
-            limit.reset().map(|reset| epoch(now, reset))
+/// What the fields of an answer say of its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Said {
+    policy: Option<HeaderValue>,
+    state: Option<HeaderValue>,
+}
+
+impl Said {
+    /// Returns the texts of these generations, and the numbers of those that have numbers.
+    pub(super) fn of<'a>(
+        fields: Fields,
+        limits: impl Iterator<Item = LimitState<'a>> + Clone,
+        now: SystemTime,
+    ) -> (Self, Option<Numbers>) {
+        let numbers = match fields == Fields::LIST {
+            true => None,
+            false => Numbers::of(fields, limits.clone(), now),
         };
-        write_number(headers, X_LIMIT, Some(policy_of(&limit).0));
-        write_number(headers, X_RESET, reset);
+        let said = if fields.contains(Fields::LIST) {
+            list(limits)
+        } else {
+            let has_windows = fields.has_any(Fields::DICTIONARY | Fields::TRIPLE);
+            Self {
+                policy: has_windows.then(|| windows(limits)).flatten(),
+                state: None,
+            }
+        };
+        (said, numbers)
     }
-    if has_spring {
-        write_number(headers, X_RATE, per_second(&limit));
-        write_number(headers, X_BURST, Some(limit.quota()));
-        write_number(headers, X_REQUESTED, Some(limit.cost()));
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.policy.is_none() && self.state.is_none()
+    }
+
+    pub(super) fn write(self, numbers: Option<&Numbers>, headers: &mut HeaderMap) {
+        for (name, value) in [(POLICY, self.policy), (RATE_LIMIT, self.state)] {
+            if let Some(value) = value {
+                // If there is no room for another header, it is left out.
+                let _ = headers.try_append(name, value);
+            }
+        }
+        if let Some(numbers) = numbers {
+            numbers.write(headers);
+        }
+    }
+}
+
+/// The numbers of the tightest limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    fields: Fields,
+    quota: u64,
+    remaining: u64,
+    cost: u64,
+    per_second: Option<u64>,
+    reset: Option<u64>,
+    /// When it is reset, in seconds since 1970.
+    epoch: Option<u64>,
+}
+
+impl Numbers {
+    fn of<'a>(
+        fields: Fields,
+        limits: impl Iterator<Item = LimitState<'a>>,
+        now: SystemTime,
+    ) -> Option<Self> {
+        let limit = limits.min_by_key(slack)?;
+        let is_epoch = fields.contains(Fields::X_EPOCH);
+        let has_spring = fields.contains(Fields::SPRING);
+        Some(Self {
+            fields,
+            quota: limit.quota(),
+            remaining: limit.remaining(),
+            cost: limit.cost(),
+            per_second: has_spring.then(|| per_second(&limit)).flatten(),
+            reset: limit.reset().map(seconds_until),
+            epoch: limit.reset().filter(|_| is_epoch).map(|it| epoch(now, it)),
+        })
+    }
+
+    fn write(&self, headers: &mut HeaderMap) {
+        let Self { fields, .. } = *self;
+        let has_list = fields.contains(Fields::LIST);
+        if !has_list && fields.contains(Fields::DICTIONARY) {
+            self.write_dictionary(headers);
+        }
+        if fields.contains(Fields::TRIPLE) && !self.is_looser_than(&REMAINING, headers) {
+            write_number(headers, LIMIT, Some(self.quota));
+            write_number(headers, REMAINING, Some(self.remaining));
+            write_number(headers, RESET, self.reset);
+        }
+        let has_x = fields.has_any(Fields::X_SECONDS | Fields::X_EPOCH);
+        let has_spring = fields.contains(Fields::SPRING);
+        if !has_x && !has_spring || self.is_looser_than(&X_REMAINING, headers) {
+            return;
+        }
+        write_number(headers, X_REMAINING, Some(self.remaining));
+        if has_x {
+            let has_seconds = fields.contains(Fields::X_SECONDS);
+            let reset = if has_seconds { self.reset } else { self.epoch };
+            write_number(headers, X_LIMIT, Some(self.quota));
+            write_number(headers, X_RESET, reset);
+        }
+        if has_spring {
+            write_number(headers, X_RATE, self.per_second);
+            write_number(headers, X_BURST, Some(self.quota));
+            write_number(headers, X_REQUESTED, Some(self.cost));
+        }
+    }
+
+    /// Draft 07: a dictionary.
+    fn write_dictionary(&self, headers: &mut HeaderMap) {
+        if self.is_kept(left_in_dictionary(headers), headers) {
+            return;
+        }
+        let mut value = Value::default();
+        value.text("limit=");
+        value.number(self.quota);
+        value.text(", remaining=");
+        value.number(self.remaining);
+        if let Some(reset) = self.reset {
+            value.text(", reset=");
+            value.number(reset);
+        }
+        value.insert(headers, RATE_LIMIT);
+    }
+
+    /// Whether an inner layer has written a tighter limit.
+    fn is_looser_than(&self, name: &HeaderName, headers: &HeaderMap) -> bool {
+        let left = headers.get(name).and_then(|value| value.to_str().ok());
+        self.is_kept(left.and_then(|left| left.parse().ok()), headers)
+    }
+
+    /// Whether fields are kept in which an inner layer says how many permits are left: it has fewer
+    /// of them, or it has refused the request.
+    fn is_kept(&self, left: Option<u64>, headers: &HeaderMap) -> bool {
+        left.is_some_and(|left| left < self.remaining || headers.contains_key(RETRY_AFTER))
     }
 }
 
 /// Drafts 08 to 11.
-fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers: &mut HeaderMap) {
+fn list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone) -> Said {
     let (mut policy, mut state) = (Value::default(), Value::default());
     let mut rest = limits.clone();
     match (rest.next(), rest.next()) {
@@ -110,8 +199,10 @@ fn write_list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, headers:
             }
         }
     }
-    policy.append(headers, POLICY);
-    state.append(headers, RATE_LIMIT);
+    Said {
+        policy: policy.finish(),
+        state: state.finish(),
+    }
 }
 
 /// Returns which limits are written, by their positions, if there are too many: the tightest.
@@ -169,10 +260,7 @@ fn write_member(limit: &LimitState<'_>, policy: &mut Value, state: &mut Value) {
 
 /// The policies of drafts 04 to 07. They have no names, and no two may have the same quota: only
 /// the one with the longest window is written, because it is the strictest in the long run.
-fn write_windows<'a>(
-    limits: impl Iterator<Item = LimitState<'a>> + Clone,
-    headers: &mut HeaderMap,
-) {
+fn windows<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone) -> Option<HeaderValue> {
     let windows = limits.filter_map(|limit| {
         let (quota, window) = policy_of(&limit);
         Some((quota.min(MAX_NUMBER), window?))
@@ -190,33 +278,7 @@ fn write_windows<'a>(
             value.number(seconds);
         }
     }
-    value.append(headers, POLICY);
-}
-
-/// Draft 07.
-fn write_dictionary(limit: &LimitState<'_>, reset: Option<u64>, headers: &mut HeaderMap) {
-    let mut value = Value::default();
-    value.text("limit=");
-    value.number(policy_of(limit).0);
-    value.text(", remaining=");
-    value.number(limit.remaining());
-    if let Some(reset) = reset {
-        value.text(", reset=");
-        value.number(reset);
-    }
-    value.insert(headers, RATE_LIMIT);
-}
-
-/// Returns whether another layer has written a limit that these fields keep.
-fn has_tighter(headers: &HeaderMap, name: &HeaderName, limit: &LimitState<'_>) -> bool {
-    let left = headers.get(name).and_then(|value| value.to_str().ok());
-    is_kept(headers, left.and_then(|left| left.parse().ok()), limit)
-}
-
-/// Returns whether another layer's limit is kept: it has fewer permits left, or has refused the
-/// request.
-fn is_kept(headers: &HeaderMap, left: Option<u64>, limit: &LimitState<'_>) -> bool {
-    left.is_some_and(|left| left < limit.remaining() || headers.contains_key(RETRY_AFTER))
+    value.finish()
 }
 
 /// Returns how many permits are left in the dictionary that another layer has written.
@@ -234,11 +296,6 @@ fn write_number(headers: &mut HeaderMap, name: HeaderName, number: Option<u64>) 
             headers.remove(name);
         }
     }
-}
-
-/// Returns the limit that a field with one limit names.
-fn tightest<'a>(limits: impl Iterator<Item = LimitState<'a>>) -> Option<LimitState<'a>> {
-    limits.min_by_key(slack)
 }
 
 /// Orders limits, the tightest first: those that deny, by their waits, then the others, by what is

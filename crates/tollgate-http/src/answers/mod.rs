@@ -1,6 +1,7 @@
 //! How answers are written.
 
 mod bodies;
+mod field_values;
 mod fields;
 mod generations;
 #[cfg(feature = "grpc")]
@@ -19,8 +20,10 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, Response, StatusCode};
 
 pub use self::bodies::RefusalBody;
+pub use self::field_values::FieldValues;
 pub use self::fields::Fields;
 
+use self::generations::Said;
 use self::value::{insert_number, seconds_until};
 use crate::{Cause, LimitState, Refusal};
 
@@ -142,20 +145,21 @@ impl Answers {
         !self.fields.is_off()
     }
 
-    /// Returns whether refusals say more of their limits than the wait and the rule: in fields, or
-    /// by a function that [edits](Self::edit) them. If not, [`Refusal::limits`] does not change
-    /// what the refusal of a single limit says.
+    /// Returns whether refusals say more of their limits than the wait: in fields, in a problem,
+    /// or by a function that [edits](Self::edit) them. If not, [`Refusal::limits`] does not change
+    /// what a refusal says.
     ///
     /// ```
     /// use tollgate_http::{Answers, Fields, RefusalBody};
     ///
-    /// assert!(!Answers::new().body(RefusalBody::Problem).says_limits());
+    /// assert!(!Answers::new().body(RefusalBody::Text).says_limits());
+    /// assert!(Answers::new().body(RefusalBody::Problem).says_limits());
     /// assert!(Answers::new().fields(Fields::LIST).says_limits());
     /// assert!(Answers::new().edit(|_, _| ()).says_limits());
     /// ```
     #[must_use]
     pub const fn says_limits(&self) -> bool {
-        self.has_fields() || self.edit.is_some()
+        self.has_fields() || matches!(self.body, RefusalBody::Problem) || self.edit.is_some()
     }
 
     /// Writes the fields of an answer to a granted request.
@@ -197,7 +201,29 @@ impl Answers {
         headers: &mut HeaderMap,
     ) {
         if self.has_fields() {
-            generations::write(self.fields, limits, now, headers);
+            let (said, numbers) = Said::of(self.fields, limits, now);
+            said.write(numbers.as_ref(), headers);
+        }
+    }
+
+    /// Returns the values of the fields of an answer, to write them when there is an answer.
+    ///
+    /// ```
+    /// use http::HeaderMap;
+    /// use tollgate::Quota;
+    /// use tollgate_http::{Answers, Fields, LimitState};
+    ///
+    /// let limit = LimitState::of_rate("api", Quota::per_hour(5000));
+    /// let values = Answers::new().fields(Fields::LIST).values([limit].into_iter());
+    ///
+    /// let mut headers = HeaderMap::new();
+    /// values.write(&mut headers);
+    /// assert_eq!(headers["ratelimit"], r#""api";r=5000;t=0"#);
+    /// ```
+    pub fn values<'a>(&self, limits: impl Iterator<Item = LimitState<'a>> + Clone) -> FieldValues {
+        match self.has_fields() {
+            true => FieldValues::of(self.fields, limits, self.now()),
+            false => FieldValues::default(),
         }
     }
 

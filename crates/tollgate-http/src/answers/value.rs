@@ -77,9 +77,11 @@ impl Value {
         }
     }
 
-    /// Returns the value. There is none if it has bytes that no field can have.
-    fn finish(&self) -> Option<HeaderValue> {
-        HeaderValue::from_bytes(self.as_bytes()).ok()
+    /// Returns the value. There is none if it is empty, or has bytes that no field can have.
+    pub(super) fn finish(&self) -> Option<HeaderValue> {
+        let bytes = self.as_bytes();
+        let value = HeaderValue::from_bytes(bytes).ok();
+        value.filter(|_| !bytes.is_empty())
     }
 
     /// Sets a field to the value.
@@ -87,15 +89,6 @@ impl Value {
         if let Some(value) = self.finish() {
             // If there is no room for another header, it is left out.
             let _ = headers.try_insert(name, value);
-        }
-    }
-
-    /// Adds a line with the value to a field, unless it is empty.
-    pub(super) fn append(&self, headers: &mut HeaderMap, name: HeaderName) {
-        if !self.as_bytes().is_empty() {
-            if let Some(value) = self.finish() {
-                let _ = headers.try_append(name, value);
-            }
         }
     }
 }

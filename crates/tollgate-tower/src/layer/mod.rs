@@ -143,7 +143,7 @@ impl<S, A: Admission, M> Layer<S> for RateLimitLayer<A, M> {
 
     fn layer(&self, service: S) -> RateLimitService<S, A, M> {
         let limits = Limits::new(self.admission.clone(), self.settings.clone());
-        RateLimitService::new(service, Arc::new(limits))
+        RateLimitService::new(service, limits)
     }
 }
 

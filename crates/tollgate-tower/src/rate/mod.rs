@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use http::Request;
 use tollgate::clock::Clock;
-use tollgate::traits::{GiveBackLimiter, ReserveLimiter};
+use tollgate::traits::{GiveBackLimiter, ReserveLimiter, SettleLimiter};
 use tollgate::{Denied, Granted, Quota, Tick, TryAcquire};
-use tollgate_http::{Ambiguous, Cause, LimitState, Refusal, RequestFacts};
+use tollgate_http::{Ambiguous, Cause, FieldValues, LimitState, Refusal, RequestFacts};
 
 pub(crate) use self::source::{NO_KEY, PlanOf};
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
 use crate::admission::{Admission, Admit, Decide, First, Unserved};
+use crate::answered::Ended;
 use crate::costs::{Costs, HasCosts};
 use crate::head::Head;
 use crate::key::HasKey;
@@ -170,23 +171,38 @@ impl<S: Source> Rate<S> {
         settings: &Settings,
     ) -> RateOutcome<S> {
         settings.report().allowed();
+        let values = match settings.answers.has_fields() {
+            true => self.values(&granted, key, settings),
+            false => FieldValues::default(),
+        };
         let delay = granted.delay();
-        let has_fields = settings.answers.has_fields();
-        let may_return = self.costs.settles() || delay > Duration::ZERO;
         if delay > Duration::ZERO {
             let _ = self.is_queue.set(());
+        } else if !self.costs.settles() {
+            return RateOutcome::Said(values);
         }
         let grant = RateGrant {
-            settlement: self.costs.settlement(|| self.source.quota(key)),
-            limiter: may_return.then(|| self.source.owned(key)),
+            most: self.costs.most(|| self.source.quota(key)),
+            limiter: self.source.owned(key),
             cancel: self.in_line.map(|line| line.cancel),
-            is_queue: self.costs.settles().then(|| Arc::clone(&self.is_queue)),
-            quota: has_fields.then(|| self.source.quota(key)).flatten(),
-            partition: has_fields.then(|| self.partition(key)).flatten(),
-            unit: self.costs.unit,
             granted,
         };
-        RateOutcome::Granted(Box::new(grant), delay)
+        RateOutcome::Granted(Box::new(grant), values, delay)
+    }
+
+    /// Returns the fields of the answer to a granted request.
+    fn values(
+        &self,
+        granted: &Granted,
+        key: Option<&S::Key<'_>>,
+        settings: &Settings,
+    ) -> FieldValues {
+        let partition = self.partition(key);
+        let state = self.source.quota(key).map(|quota| {
+            let state = LimitState::of_rate(&settings.name, quota).unit(self.costs.unit);
+            in_partition(state.granted(granted.info()), &partition)
+        });
+        settings.answers.values(state.into_iter())
     }
 
     /// Keeps what the answer to a denied request needs.
@@ -296,12 +312,13 @@ impl<S: Source> Decide for Rate<S> {
     ) -> Admit<Self> {
         let waits = |denied| self.in_line.is_some() && !has_place && may_wait(denied, patience);
         match outcome {
-            RateOutcome::Granted(grant, Duration::ZERO) => Admit::Granted(grant),
-            RateOutcome::Granted(grant, delay) => {
+            RateOutcome::Said(values) => Admit::said(values),
+            RateOutcome::Granted(grant, values, Duration::ZERO) => Admit::Granted(grant, values),
+            RateOutcome::Granted(grant, values, delay) => {
                 if !has_place && !settings.is_shadow {
                     settings.report().waited();
                 }
-                Admit::Delayed(Unserved::new(grant), delay)
+                Admit::Delayed(Unserved::new(grant), values, delay)
             }
             RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
             RateOutcome::Denied { denied, said } => {
@@ -321,6 +338,38 @@ impl<S: Source> Decide for Rate<S> {
                     None => Admit::Free,
                     Some(outcome) => self.go_on(outcome, head, settings, patience, has_place),
                 })
+            }
+        }
+    }
+
+    fn needs_end(&self, _: &Self::Grant) -> bool {
+        self.costs.settles()
+    }
+
+    fn reads_headers(&self, _: &Self::Grant, settings: &Settings) -> bool {
+        self.costs.reads_headers(settings)
+    }
+
+    fn end(&self, grant: Self::Grant, mut ended: Ended<'_>, settings: &Settings) {
+        let limiter = &grant.limiter;
+        let now = limiter.clock().now();
+        let taken = grant.granted.n();
+        ended.elapsed = now.saturating_since(grant.granted.at());
+        ended.taken = taken;
+        let actual = self.costs.actual(&ended, grant.most, settings);
+        let is_queue = self.is_queue.get().is_some();
+        match (actual < taken, grant.cancel) {
+            // Callers may wait behind this grant.
+            (true, Some(cancel)) => {
+                cancel(limiter, grant.granted, taken - actual, now);
+            }
+            // The same, in a queue. Elsewhere no caller waits, and a limiter in debt gets all back.
+            (true, None) if actual == 0 && is_queue => {
+                limiter.roll_back_at(grant.granted, now);
+            }
+            _ if actual == taken => {}
+            _ => {
+                limiter.settle_at(grant.granted, actual, now);
             }
         }
     }
@@ -377,8 +426,10 @@ fn missing<A: Admission>(head: Head<'_>, settings: &Settings) -> Admit<A> {
 /// What the limiter of a request decided, with all that depends on its key.
 #[derive(Debug)]
 pub enum RateOutcome<S: Source> {
-    /// The request is granted after this time.
-    Granted(Box<RateGrant<S>>, Duration),
+    /// The request is granted, its answer has these fields, and no permit comes back.
+    Said(FieldValues),
+    /// The request is granted after this time, and its answer has these fields.
+    Granted(Box<RateGrant<S>>, FieldValues, Duration),
     /// The request is denied.
     Denied { denied: Denied, said: Option<Said> },
     /// The request has no key, so that no limiter was asked.

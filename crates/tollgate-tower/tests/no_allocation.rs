@@ -1,0 +1,101 @@
+//! What a layer allocates for a request that is granted: the values of its fields, and nothing else.
+
+#[path = "../../../tests/support/allocations.rs"]
+mod allocations;
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use http::{HeaderName, HeaderValue, Request, Response};
+use tollgate::{Keyed, Limiter, Quota};
+#[cfg(feature = "policy")]
+use tollgate_policy::Policy;
+use tollgate_tower::{Admission, Fields, PeerAddr, RateLimitLayer};
+use tower::{Layer, Service};
+
+use allocations::allocated;
+
+/// A service whose answer has these fields.
+#[derive(Clone)]
+struct Page(&'static [(&'static str, &'static str)]);
+
+impl Service<Request<()>> for Page {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        let mut response = Response::new(String::new());
+        for &(name, value) in self.0 {
+            let name = HeaderName::from_static(name);
+            let value = HeaderValue::from_str(value).unwrap();
+            response.headers_mut().append(name, value);
+        }
+        ready(Ok(response))
+    }
+}
+
+fn request() -> Request<()> {
+    let peer = PeerAddr(([192, 0, 2, 1], 40_000).into());
+    Request::builder().extension(peer).body(()).unwrap()
+}
+
+/// Returns how often a service allocates while it answers.
+fn allocations<S, B>(service: &mut S) -> u64
+where
+    S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
+{
+    let request = request();
+    let before = allocated();
+    let mut future = pin!(service.call(request));
+    let answer = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    let count = allocated() - before;
+    assert!(matches!(answer, Poll::Ready(Ok(answer)) if answer.status() == 200));
+    count
+}
+
+fn of_layer<A: Admission>(layer: RateLimitLayer<A>) -> u64 {
+    let mut service = layer.layer(Page(&[]));
+    // The first request of a key finds its slot.
+    allocations(&mut service);
+    allocations(&mut service)
+}
+
+const LIST: &[(&str, &str)] = &[
+    ("ratelimit-policy", "\"default\";q=5;w=1"),
+    ("ratelimit", "\"default\";r=3;t=1"),
+];
+
+#[test]
+fn a_granted_request_allocates_the_values_of_its_fields_alone() {
+    let by_hand = allocations(&mut Page(LIST));
+    assert!(by_hand >= 2, "{by_hand}");
+    let table = || Keyed::token_bucket(Quota::per_second(5), 100).unwrap();
+    let limiter = || Limiter::token_bucket(Quota::per_second(5)).unwrap();
+    assert_eq!(of_layer(RateLimitLayer::by_address(table())), 0);
+    assert_eq!(of_layer(RateLimitLayer::shared(limiter())), 0);
+    let said = RateLimitLayer::by_address(table()).fields(Fields::LIST);
+    assert_eq!(of_layer(said), by_hand);
+    let said = RateLimitLayer::shared(limiter()).fields(Fields::LIST);
+    assert_eq!(of_layer(said), by_hand);
+}
+
+#[cfg(feature = "policy")]
+#[test]
+fn a_request_that_a_policy_grants_allocates_the_values_of_its_fields_alone() {
+    let policy = || {
+        let rule = "[[rule]]\nname = 'default'\nkey = 'client-ip'\nlimit = '5/s'";
+        Policy::from_toml(rule).unwrap()
+    };
+    assert_eq!(of_layer(RateLimitLayer::policy(policy())), 0);
+    let said = RateLimitLayer::policy(policy()).fields(Fields::LIST);
+    assert_eq!(of_layer(said), allocations(&mut Page(LIST)));
+}
