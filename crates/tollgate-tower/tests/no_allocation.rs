@@ -1,4 +1,4 @@
-//! What a layer allocates for a request that is granted: the values of its fields, and nothing else.
+//! What a layer allocates for a request that is granted: the values of its fields, nothing else.
 
 #[path = "../../../tests/support/allocations.rs"]
 mod allocations;
