@@ -253,15 +253,15 @@ fn the_store_tells_the_keys_of_what_it_counts_under_an_override() {
             )
         };
         assert_eq!(explained("bob"), (true, Some("unlimited".into()), None));
-        let denies = Some("its limit for this request is 0".into());
-        assert_eq!(explained("eve"), (false, None, denies));
+        let denies = Some("the override of this key is 0".into());
+        assert_eq!(explained("eve"), (true, None, denies));
     }
 }
 
 /// Returns what a key has of each limit: the text, the plan and the permits.
 async fn available(key: &RuleKey<'_, SystemClock>) -> Vec<(String, Option<String>, u64)> {
     let all = key.available_async().await.expect("a server");
-    let one = |it: &Available<'_>| (it.limit.to_string(), it.plan.map(str::to_owned), it.permits);
+    let one = |it: &Available<'_>| (it.limit.to_owned(), it.plan.map(str::to_owned), it.permits);
     all.iter().map(one).collect()
 }
 
