@@ -3,6 +3,9 @@
 
 mod changes;
 mod from_file;
+#[path = "../../../../tests/support/random.rs"]
+mod random;
+mod used;
 
 use std::collections::HashMap;
 use std::sync::Barrier;
