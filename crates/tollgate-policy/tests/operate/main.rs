@@ -81,9 +81,10 @@ fn a_key_says_what_it_has_of_each_limit() {
         available(&policy, "two", &["ann", "/b"]),
         "10/h: 10, concurrency 3: 3"
     );
+    // What she used of one plan counts under the other.
     assert_eq!(
         available(&policy, "plans", &["ann"]),
-        "free 5/h: 5, pro 50/h: 49"
+        "free 5/h: 4, pro 50/h: 49"
     );
     let unlimited = format!("unlimited: {}", u64::MAX);
     for (user, has) in [

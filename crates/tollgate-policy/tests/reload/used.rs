@@ -4,14 +4,20 @@
 use std::time::Duration;
 
 use tollgate::clock::Clock;
-use tollgate::{AnyAlgorithm, Tick};
+use tollgate::{AnyAlgorithm, ManualClock, Tick};
 use tollgate_audit::{Audit, Bounded, Log};
-use tollgate_policy::RuleState;
+use tollgate_policy::{LivePolicy, RuleState};
 
 use crate::random::Random;
-use crate::{left, live, rule, states};
+use crate::{live, rule, states};
 
 const MIGRATED: RuleState = RuleState::Migrated;
+
+/// Takes a permit, and returns how many are left. `None` if there is none.
+fn take(live: &LivePolicy<ManualClock>, facts: &[(&str, &str)]) -> Option<u64> {
+    let decision = live.decide(&facts);
+    decision.is_allowed().then(|| decision.remaining())?
+}
 
 #[test]
 fn a_limit_that_is_raised_adds_the_difference_and_one_that_is_lowered_takes_it_away() {
@@ -20,7 +26,7 @@ fn a_limit_that_is_raised_adds_the_difference_and_one_that_is_lowered_takes_it_a
             let text = |n: u32| rule("a", &format!("{key}limit = '{kind} {n}/d'"));
             let (live, _) = live(&text(100));
             for _ in 0..60 {
-                let _ = left(&live, "ann");
+                let _ = take(&live, &[("user", "ann")]);
             }
             for (limit, has) in [
                 (1000, Some(939)),
@@ -29,7 +35,7 @@ fn a_limit_that_is_raised_adds_the_difference_and_one_that_is_lowered_takes_it_a
                 (70, Some(7)),
             ] {
                 assert_eq!(states(&live, &text(limit)), [("a".into(), MIGRATED)]);
-                assert_eq!(left(&live, "ann"), has, "{key} {kind} {limit}");
+                assert_eq!(take(&live, &[("user", "ann")]), has, "{key} {kind} {limit}");
             }
         }
     }
@@ -46,7 +52,7 @@ fn idle_keys_of_a_full_table_stay_idle_when_the_limit_is_raised() {
     let fill = |name: &str| {
         let users = (0..5000).map(|n| format!("{name}{n}"));
         users
-            .filter(|user| live.decide(&[("user", user)]).is_allowed())
+            .filter(|user| take(&live, &[("user", user)]).is_some())
             .count()
     };
     let before = fill("a");
@@ -61,13 +67,7 @@ fn idle_keys_of_a_full_table_stay_idle_when_the_limit_is_raised() {
 fn a_key_that_moves_between_plans_keeps_what_it_used() {
     let plan = "plan = { by = 'tier', free = '10/d', pro = '100/d', default = 'free' }";
     let (live, _) = live(&rule("a", &format!("key = 'user'\n{plan}")));
-    let of = |tier| {
-        let decision = live.decide(&[("user", "ann"), ("tier", tier)]);
-        decision
-            .is_allowed()
-            .then(|| decision.remaining())
-            .flatten()
-    };
+    let of = |tier| take(&live, &[("user", "ann"), ("tier", tier)]);
     for _ in 0..6 {
         assert!(of("free").is_some());
     }
@@ -90,7 +90,7 @@ fn a_key_keeps_what_it_used_when_its_override_comes_changes_and_goes() {
     let own = |n: u32| text(&format!("{{ key = 'ann', limit = '{n}/d' }}"));
     let (live, _) = live(&text(""));
     for _ in 0..60 {
-        let _ = left(&live, "ann");
+        let _ = take(&live, &[("user", "ann")]);
     }
     for (text, has) in [
         (own(1000), Some(939)),
@@ -99,7 +99,7 @@ fn a_key_keeps_what_it_used_when_its_override_comes_changes_and_goes() {
         (text(""), Some(37)),
     ] {
         assert_eq!(states(&live, &text), [("a".into(), MIGRATED)]);
-        assert_eq!(left(&live, "ann"), has);
+        assert_eq!(take(&live, &[("user", "ann")]), has);
     }
 }
 
@@ -140,8 +140,8 @@ fn policy(kind: Kind, shape: u64, random: &mut Random) -> (String, u64) {
 /// What a key was granted while its limits changed.
 #[derive(Default)]
 struct History {
-    /// The ticks of the grants.
-    grants: Vec<u64>,
+    /// At these ticks, so many permits were granted.
+    grants: Vec<(u64, u64)>,
     /// From each of these ticks on, the largest limit that the key could have.
     limits: Vec<(u64, u64)>,
 }
@@ -150,17 +150,18 @@ impl History {
     /// Asserts the bound of a bucket for each interval: the largest burst in force in it, and what
     /// the rates refill.
     fn assert_bucket(&self, case: &str) {
-        for (first, start) in self.grants.iter().enumerate() {
-            for (last, end) in self.grants.iter().enumerate().skip(first) {
+        for (first, (start, _)) in self.grants.iter().enumerate() {
+            let mut granted = 0;
+            for (end, n) in self.grants.iter().skip(first) {
+                granted += n;
                 let ends = self.limits.iter().skip(1).map(|limit| limit.0);
                 let (mut burst, mut refilled) = (0, 0);
                 for ((from, n), to) in self.limits.iter().zip(ends.chain([u64::MAX])) {
-                    if *from <= *end && to >= *start {
+                    if from <= end && to >= *start {
                         burst = burst.max(*n);
                         refilled += n * (to.min(*end) - (*from).max(*start));
                     }
                 }
-                let granted = (last - first + 1) as u64;
                 let allowed = burst + refilled.div_ceil(PERIOD * 1_000_000_000);
                 assert!(
                     granted <= allowed,
@@ -176,8 +177,8 @@ impl History {
         let largest = limit(kind, most.expect("a limit"));
         let largest: AnyAlgorithm = largest.parse().expect("a limit");
         let mut log = Log::new();
-        for grant in &self.grants {
-            log.grant(Tick::from_nanos(*grant), 1);
+        for (at, n) in &self.grants {
+            log.grant(Tick::from_nanos(*at), *n);
         }
         let audit: Audit = [log].into_iter().collect();
         let checked = audit.check(&largest.bound());
@@ -224,13 +225,13 @@ fn no_sequence_of_reloads_grants_more_than_the_largest_limit() {
                             let tier = ["free", "pro"][random.below(2) as usize];
                             let ann = [("user", "ann"), ("tier", tier)];
                             let most = 1 + random.below(LARGEST);
-                            let taken = (0..most).take_while(|_| live.decide(&ann).is_allowed());
-                            let now = clock.now().as_nanos();
-                            history.grants.extend(taken.map(|_| now));
+                            let taken = (0..most).take_while(|_| take(&live, &ann).is_some());
+                            let taken = taken.count() as u64;
+                            history.grants.push((clock.now().as_nanos(), taken));
+                            granted += taken;
                         }
                     }
                 }
-                granted += history.grants.len();
                 history.assert_largest(kind, &case);
                 if ["token-bucket", "gcra", "leaky-meter"].contains(&kind.0) {
                     history.assert_bucket(&case);
