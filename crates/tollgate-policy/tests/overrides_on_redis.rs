@@ -265,6 +265,29 @@ async fn available(key: &RuleKey<'_, SystemClock>) -> Vec<(String, Option<String
     all.iter().map(one).collect()
 }
 
+/// The tests of the documentation run the example without a server.
+#[test]
+fn a_server_decides_as_the_example_of_the_guide_says() {
+    let page = include_str!("../docs/POLICY.md");
+    let (_, example) = page.split_once("let text = r#\"\n").expect("an example");
+    let (text, _) = example.split_once("\"#;").expect("an end");
+    on_each_server(|mut private| {
+        private.start(false);
+        let policy = policy(&private, text);
+        run(async {
+            for (tenant, left) in [("acme", 49), ("globex", 1)] {
+                let decision = policy.decide_async(&[("tenant", tenant)]).await;
+                assert_eq!(
+                    (decision.remaining(), decision.fallback()),
+                    (Some(left), None)
+                );
+            }
+            let mallory = policy.decide_async(&[("tenant", "mallory")]).await;
+            assert!(!mallory.is_allowed());
+        });
+    });
+}
+
 #[test]
 fn the_verbs_of_a_key_are_those_of_its_override() {
     on_each_server(|mut private| {
