@@ -66,8 +66,8 @@ fn a_slip_before_the_dot_of_a_name_in_two_parts_is_found() {
     for (name, meant) in [
         ("headers.x-api-key", "header.x-api-key"),
         ("Header.X-Api-Key", "header.X-Api-Key"),
-        ("haeder.x", "header.x"),
-        ("querys.page", "query.page"),
+        ("HEADERS.x", "header.x"),
+        ("que-ry.page", "query.page"),
         ("Query.page", "query.page"),
         ("cookies.session", "cookie.session"),
         ("paths.id", "path.id"),
