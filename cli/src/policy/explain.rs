@@ -131,7 +131,7 @@ fn limit(asks: &Asks) -> String {
     if let Some(plan) = &asks.plan {
         limit += &format!(" (plan {})", plan.name);
     }
-    if asks.is_override {
+    if asks.is_override && !limit.is_empty() {
         limit += " (override)";
     }
     match asks.store.as_str() {

@@ -33,8 +33,8 @@ pub(crate) enum NoLimit {
     Unread,
     /// It has no plan for the request.
     NoPlan,
-    /// Its limit is 0. The number is what the request costs.
-    Zero(u64),
+    /// Its limit for the request is 0: the limit of the plan, or the override of the key.
+    Zero(Asked),
     /// Its store decides asynchronously.
     Remote,
 }
@@ -227,7 +227,7 @@ fn add<R: AsRef<Reads>>(
                 let asked = Asked { key, plan, cost };
                 match fixed {
                     Fixed::Unlimited => recorder.ask_unlimited(index, rule.shadow, by, asked),
-                    Fixed::Zero => recorder.refuse(index, rule.shadow, by, NoLimit::Zero(cost)),
+                    Fixed::Zero => recorder.refuse(index, rule.shadow, by, NoLimit::Zero(asked)),
                 }
                 return Applied::Yes;
             }

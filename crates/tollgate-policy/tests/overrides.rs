@@ -69,3 +69,24 @@ fn a_rule_with_a_key_can_have_eight_plans() {
     let ann = [("user", "ann"), ("tier", "p8")];
     assert_eq!(asked(&text, &ann), (Some(7), vec!["8/h".to_owned()]));
 }
+
+#[test]
+fn an_override_that_needs_no_state_is_explained_as_one() {
+    let text = "[[rule]]\nname = 'a'\nkey = 'user'\n\
+                plan = { by = 'tier', free = '5/h', none = '0', default = 'free' }\n\
+                override = [{ key = 'ann', limit = '0' }, { key = 'bob', limit = 'unlimited' }]";
+    let file = PolicyFile::from_toml(text).unwrap_or_else(|errors| panic!("{errors}"));
+    for (user, tier, is_override, denies) in [
+        ("ann", "free", true, true),
+        ("ann", "none", true, true),
+        ("bob", "free", true, false),
+        ("carol", "free", false, false),
+        ("carol", "none", false, true),
+    ] {
+        let explained = explain(&file, &[("user", user), ("tier", tier)]);
+        let asks = explained.rules.into_iter().find_map(|rule| rule.asks);
+        let asks = asks.expect("the rule applies");
+        let said = (asks.is_override, asks.denies.is_some());
+        assert_eq!(said, (is_override, denies), "{user} {tier}");
+    }
+}

@@ -253,16 +253,39 @@ fn the_store_tells_the_keys_of_what_it_counts_under_an_override() {
             )
         };
         assert_eq!(explained("bob"), (true, Some("unlimited".into()), None));
-        let denies = Some("its limit for this request is 0".into());
-        assert_eq!(explained("eve"), (false, None, denies));
+        let denies = Some("the override of this key is 0".into());
+        assert_eq!(explained("eve"), (true, None, denies));
     }
 }
 
 /// Returns what a key has of each limit: the text, the plan and the permits.
 async fn available(key: &RuleKey<'_, SystemClock>) -> Vec<(String, Option<String>, u64)> {
     let all = key.available_async().await.expect("a server");
-    let one = |it: &Available<'_>| (it.limit.to_string(), it.plan.map(str::to_owned), it.permits);
+    let one = |it: &Available<'_>| (it.limit.to_owned(), it.plan.map(str::to_owned), it.permits);
     all.iter().map(one).collect()
+}
+
+/// The tests of the documentation run the example without a server.
+#[test]
+fn a_server_decides_as_the_example_of_the_guide_says() {
+    let page = include_str!("../docs/POLICY.md");
+    let (_, example) = page.split_once("let text = r#\"\n").expect("an example");
+    let (text, _) = example.split_once("\"#;").expect("an end");
+    on_each_server(|mut private| {
+        private.start(false);
+        let policy = policy(&private, text);
+        run(async {
+            for (tenant, left) in [("acme", 49), ("globex", 1)] {
+                let decision = policy.decide_async(&[("tenant", tenant)]).await;
+                assert_eq!(
+                    (decision.remaining(), decision.fallback()),
+                    (Some(left), None)
+                );
+            }
+            let mallory = policy.decide_async(&[("tenant", "mallory")]).await;
+            assert!(!mallory.is_allowed());
+        });
+    });
 }
 
 #[test]

@@ -56,9 +56,9 @@ async fn main() -> Result<(), Failed> {
     assert_eq!(status(&url, "/reports/1").await?, 200);
     assert_eq!(status(&url, "/other").await?, 200);
 
-    fs::write(&file, LIMITS.replace("3/h", "1/h"))?;
+    fs::write(&file, LIMITS.replace("3/h", "2/h"))?;
     let reloaded = policy.reload_file(&file)?; // `LivePolicy::watch` does this by itself
-    assert_eq!(reloaded.state("reports"), Some(RuleState::Migrated)); // 1 is left of 2
+    assert_eq!(reloaded.state("reports"), Some(RuleState::Migrated)); // 1 of 2 is used
     assert_eq!(status(&url, "/reports/2").await?, 200);
     assert_eq!(status(&url, "/reports/3").await?, 429);
 

@@ -10,6 +10,8 @@ use crate::when::{Condition, Pattern, Test, When};
 
 /// The names that each policy knows.
 const OWN: [&str; 4] = ["method", "path", "host", "client-ip"];
+/// What stands before the dot of the names in two parts that each policy knows.
+const GROUPS: [&str; 5] = ["header", "query", "cookie", "path", "response-header"];
 
 /// Warns of names, unless the file lists all names that the program supplies.
 pub(super) fn check(
@@ -103,7 +105,13 @@ impl<R: Fn(&str) -> bool> Names<'_, R> {
     }
 
     fn misspelled(&self, name: &str) -> Option<String> {
-        let near = OWN.into_iter().find(|own| is_slip(name, own))?;
+        let near = match name.split_once('.') {
+            Some((group, rest)) => {
+                let is_near = |own: &&str| is_slip(group, own) || group == format!("{own}s");
+                format!("{}.{rest}", GROUPS.into_iter().find(is_near)?)
+            }
+            None => OWN.into_iter().find(|own| is_slip(name, own))?.to_owned(),
+        };
         let is_plain = matches!(FactName::new(name).kind(), FactKind::Other(_));
         (is_plain && !(self.is_registered)(name))
             .then(|| format!("is probably misspelled; did you mean `{near}`? {SUPPLIED}"))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tollgate::error::LimiterError;
 use tollgate::keyed::{KeyHasher, KeyedConcurrency};
-use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keyed};
+use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keep, Keyed};
 
 use super::refuse::{of_refusal, refuse, too_large};
 use crate::file::secret::Secret;
@@ -290,7 +290,8 @@ impl<C: PolicyClock> Maker<'_, C> {
     ) -> Result<RuleLimit<C>, LimiterError> {
         let is_full = rule.overrides.is_empty() && plans.len() >= MAX_PLANS;
         let table = Keyed::with_plans(plans, capacity, self.clock.clone())?;
-        let table = table.with_overflow(rule.overflow);
+        // A key that moves to another plan or an override keeps what it used, as in a reload.
+        let table = table.with_moves(Keep::Used).with_overflow(rule.overflow);
         // Room for more, when the policy is reloaded. Overrides count as one more plan.
         let overrides = rule.overrides.len().saturating_mul(2).saturating_add(8);
         let table = match rule.key.is_empty() || is_full {

@@ -147,9 +147,9 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                     NoLimit::Missing => Reason::MissingKey { rule },
                     NoLimit::Ambiguous | NoLimit::Unread => Reason::Ambiguous { rule },
                     NoLimit::NoPlan => Reason::NoPlan { rule },
-                    NoLimit::Zero(cost) => Reason::Limit {
+                    NoLimit::Zero(asked) => Reason::Limit {
                         rule,
-                        denied: Denied::never(*cost, 0),
+                        denied: Denied::never(asked.cost, 0),
                     },
                     NoLimit::Remote => Reason::Asynchronous { rule },
                 }

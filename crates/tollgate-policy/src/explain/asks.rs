@@ -38,7 +38,10 @@ pub(super) fn of(
 ) -> Asks {
     let key = key::key(rule, facts);
     let (mut limits, plan, denies) = match outcome {
-        Outcome::Denies(why) => (Vec::new(), None, Some(denies(rule, *why, &key, facts))),
+        Outcome::Denies(why) => {
+            let why = denies(rule, *why, own.is_some(), &key, facts);
+            (Vec::new(), None, Some(why))
+        }
         Outcome::Asks(asked) => {
             let (limits, plan) = limits(rule, asked.plan, own, facts);
             (limits, plan, None)
@@ -69,11 +72,18 @@ pub(super) fn of(
 }
 
 /// Returns why a rule denies a request even if permits are left.
-fn denies(rule: &Rule, why: NoLimit, key: &[KeyPart], facts: &(impl Facts + ?Sized)) -> String {
+fn denies(
+    rule: &Rule,
+    why: NoLimit,
+    is_override: bool,
+    key: &[KeyPart],
+    facts: &(impl Facts + ?Sized),
+) -> String {
     let ambiguous = key.iter().find(|part| part.ambiguous.is_some());
     let missing = key.iter().find(|part| part.value.is_none());
     match (why, ambiguous, missing, &rule.plan) {
         (NoLimit::Unread, ..) => UNREAD.into(),
+        (NoLimit::Zero(_), ..) if is_override => "the override of this key is 0".into(),
         (NoLimit::Zero(_), ..) => "its limit for this request is 0".into(),
         (NoLimit::Ambiguous, Some(part), ..) => format!("{part}, so it is ambiguous"),
         (NoLimit::Missing, _, Some(part), _) => {

@@ -119,8 +119,10 @@ pub(super) fn explain(
                     false => Applied::Yes,
                 };
                 let own = match outcome {
+                    Outcome::Denies(NoLimit::Zero(asked)) | Outcome::Asks(asked) => {
+                        recorded.own_limit(index, asked.key)
+                    }
                     Outcome::Denies(_) => None,
-                    Outcome::Asks(asked) => recorded.own_limit(index, asked.key),
                 };
                 let asks = asks::of(rule, outcome, own, facts);
                 (applies, why(rule, *by, file, facts), Some(asks))

@@ -113,17 +113,6 @@ pub(crate) fn is_concurrency(text: &str) -> bool {
 }
 
 impl Spec {
-    /// Returns the text of an override, which is a rate or needs no state.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Self::Rate(rate) => rate.to_string(),
-            Self::Fixed(Fixed::Unlimited) => UNLIMITED.to_owned(),
-            Self::Fixed(Fixed::Zero) => "0".to_owned(),
-            Self::Concurrency(limit) => format!("concurrency {limit}"),
-            Self::Own { name } => name.clone(),
-        }
-    }
-
     /// Reads a limit. `own` are the names of the registered algorithms.
     pub(crate) fn parse(
         text: &str,

@@ -33,10 +33,10 @@ pub use watch::Watch;
 /// A policy that can be reloaded while it decides.
 ///
 /// A rule is known by its name. If its key, store and kind of algorithm stay the same, it keeps its
-/// state, and a changed quota applies to each key from then on. Otherwise it starts anew, and the
-/// report says why. A policy with errors changes nothing, nor does one that has lost all rules and
-/// does not say `rule = []`. Decisions never wait for a reload; a decision made before the reload
-/// finishes under the old rules.
+/// state, and a changed quota applies to each key from then on: a key keeps what it used. Otherwise
+/// it starts anew, and the report says why. A policy with errors changes nothing, nor does one that
+/// has lost all rules and does not say `rule = []`. Decisions never wait for a reload; a decision
+/// made before the reload finishes under the old rules.
 ///
 /// ```
 /// use tollgate_policy::{LivePolicy, Policy, RuleState};
@@ -46,13 +46,13 @@ pub use watch::Watch;
 /// let ann = [("user", "ann")];
 /// assert_eq!(live.decide(&ann).remaining(), Some(4));
 ///
-/// let reloaded = live.reload_toml(&rule("3/h"))?;
+/// let reloaded = live.reload_toml(&rule("50/h"))?;
 /// assert_eq!(reloaded.state("api"), Some(RuleState::Migrated));
-/// assert_eq!(live.decide(&ann).remaining(), Some(2));
+/// assert_eq!(live.decide(&ann).remaining(), Some(48)); // two of 50 are used
 ///
 /// let errors = live.reload_toml(&rule("3/fortnight")).unwrap_err();
 /// assert!(errors.has_errors());
-/// assert_eq!(live.decide(&ann).remaining(), Some(1));
+/// assert_eq!(live.decide(&ann).remaining(), Some(47));
 /// # Ok::<(), tollgate_policy::Problems>(())
 /// ```
 pub struct LivePolicy<C = SystemClock> {

@@ -5,7 +5,6 @@ mod error;
 mod remote;
 mod stats;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -37,8 +36,8 @@ pub struct RuleKey<'p, C> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Available<'p> {
-    /// The text of the limit, or what the key's override says.
-    pub limit: Cow<'p, str>,
+    /// The text of the limit, or of the key's override.
+    pub limit: &'p str,
     /// The plan, if the rule has plans and the key has no override.
     pub plan: Option<&'p str>,
     /// The number of permits. 0 while the key is banned, and [`u64::MAX`] if it is unlimited.
@@ -142,8 +141,8 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
     /// let policy = Policy::from_toml(text)?;
     /// let of = |user| policy.key("api", [user])?.available();
     /// let ann = of("ann")?;
-    /// assert_eq!((&*ann[0].limit, ann[0].plan, ann[0].permits), ("10/h", Some("free"), 10));
-    /// assert_eq!((&*ann[1].limit, ann[1].plan, ann[1].permits), ("100/h", Some("pro"), 100));
+    /// assert_eq!((ann[0].limit, ann[0].plan, ann[0].permits), ("10/h", Some("free"), 10));
+    /// assert_eq!((ann[1].limit, ann[1].plan, ann[1].permits), ("100/h", Some("pro"), 100));
     /// assert_eq!((of("bob")?.len(), of("bob")?[0].permits), (1, 7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -223,11 +222,12 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
         let mut all = Vec::new();
         if let Some(attempts) = self.rule.ban.as_ref().and_then(|ban| ban.attempts.as_ref()) {
             all.extend(available(&attempts.limit, 0).map(|permits| Available {
-                limit: Cow::Borrowed(&*attempts.text),
+                limit: &attempts.text,
                 plan: None,
                 permits,
             }));
         }
+        let own_text = self.own_text();
         let limits = self.rule.limits.iter().zip(&self.rule.texts);
         for (index, ((limit, texts), specs)) in limits.zip(&self.rule.specs).enumerate() {
             let own = self.rule.in_place_of(index, self.hash);
@@ -239,7 +239,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
                     _ => available(limit, plan),
                 };
                 all.extend(permits.map(|permits| Available {
-                    limit: own.map_or(Cow::Borrowed(&**text), |own| own.text().into()),
+                    limit: own.and(own_text).unwrap_or(text),
                     plan: self.rule.plan_name(plan).filter(|_| own.is_none()),
                     permits,
                 }));
@@ -247,6 +247,13 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
         }
         self.unless_banned(&mut all);
         all
+    }
+
+    /// Returns the text of the key's override.
+    fn own_text(&self) -> Option<&'p str> {
+        let rule = self.rule;
+        let own = rule.reads.key.override_of(&rule.source, &self.bytes)?;
+        Some(&own.limit)
     }
 
     /// Takes the permits of a key that this process bans.

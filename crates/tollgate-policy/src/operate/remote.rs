@@ -1,6 +1,5 @@
 //! The verbs of a key, on stores that are asked asynchronously.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use super::{Available, KeyError, RuleKey};
@@ -32,7 +31,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
         for (plan, text, remote) in self.remotes() {
             let permits = remote.store.available(self.ask(plan, remote));
             all.push(Available {
-                limit: Cow::Borrowed(text),
+                limit: text,
                 plan: self
                     .rule
                     .plan_name(plan)
@@ -101,7 +100,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
     /// Returns the limits that stores hold: the plan, the text, and the limit.
     pub(super) fn remotes(&self) -> impl Iterator<Item = (usize, &'p str, &'p Remote)> {
         let rule = self.rule;
-        let own = rule.reads.key.override_of(&rule.source, &self.bytes);
+        let own = self.own_text();
         let limits = rule.limits.iter().zip(&rule.texts).enumerate();
         limits.flat_map(move |(index, (limit, texts))| {
             let remote = match &**limit {
@@ -112,7 +111,7 @@ impl<'p, C: PolicyClock> RuleKey<'p, C> {
             // An override takes the place of all plans.
             let plans = own.map_or(texts.len(), |_| 1);
             let texts = texts.iter().take(plans);
-            let texts = texts.map(move |text| own.map_or(&**text, |own| own.limit.as_str()));
+            let texts = texts.map(move |text| own.unwrap_or(text));
             let texts = texts.enumerate();
             let texts = texts.filter(|(_, text)| Fixed::of(text).is_none());
             texts.filter_map(move |(plan, text)| Some((plan, text, remote?)))

@@ -65,12 +65,34 @@ impl<'p> Field<'p> {
         }
     }
 
+    /// Reads the text of a limit. The number 0 is the limit `"0"`.
+    pub(super) fn limit(&self, what: &str, problems: &mut Problems) -> Option<At<String>> {
+        match &self.node.value {
+            Tree::Integer(0) => Some(at("0".into(), self.node.position)),
+            _ => self.text(what, problems),
+        }
+    }
+
     /// Reads one text, or a list of texts that must differ.
     pub(super) fn texts(&self, what: &str, problems: &mut Problems) -> Vec<At<String>> {
+        self.each(problems, |field, problems| field.text(what, problems))
+    }
+
+    /// Reads one limit, or a list of limits that must differ.
+    pub(super) fn limits(&self, problems: &mut Problems) -> Vec<At<String>> {
+        let what = "text such as \"5/min\", or a list of such texts";
+        self.each(problems, |field, problems| field.limit(what, problems))
+    }
+
+    fn each(
+        &self,
+        problems: &mut Problems,
+        read: impl Fn(&Self, &mut Problems) -> Option<At<String>>,
+    ) -> Vec<At<String>> {
         let mut texts: Vec<At<String>> = Vec::new();
         for node in self.one_or_more(problems) {
             let field = self.with(node);
-            let Some(text) = field.text(what, problems) else {
+            let Some(text) = read(&field, problems) else {
                 continue;
             };
             if texts.len() >= MAX_TEXTS {

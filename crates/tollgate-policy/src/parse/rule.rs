@@ -80,12 +80,9 @@ pub(super) fn rule(
         missing: choice(&table, "missing", &MISSING, problems),
         repeated: choice(&table, "repeated", &REPEATED, problems),
         network: rule_fields::networks(&table, network, problems),
-        limits: texts(
-            &table,
-            "limit",
-            "text such as \"5/min\", or a list of such texts",
-            problems,
-        ),
+        limits: table
+            .get("limit")
+            .map_or(Vec::new(), |limit| limit.limits(problems)),
         plan: None,
         overrides: rule_fields::overrides(&table, problems),
         cost: rule_fields::FIXED_COST,
@@ -102,7 +99,8 @@ pub(super) fn rule(
     };
     if !is_limit {
         let what = "the name of a rule or a limit, or a list of names";
-        rule.also = texts(&table, "also", what, problems);
+        let also = table.get("also");
+        rule.also = also.map_or(Vec::new(), |also| also.texts(what, problems));
     }
     if let Some(plan) = table.get("plan") {
         rule.plan = rule_fields::plans(plan, allowed, problems);
@@ -139,11 +137,6 @@ fn choice<T: Copy + Default>(
     let field = table.get(name);
     let choice = field.and_then(|field| field.choice(choices, problems));
     choice.unwrap_or_default()
-}
-
-fn texts(table: &Table<'_>, name: &str, what: &str, problems: &mut Problems) -> Vec<At<String>> {
-    let field = table.get(name);
-    field.map_or(Vec::new(), |field| field.texts(what, problems))
 }
 
 fn applies(

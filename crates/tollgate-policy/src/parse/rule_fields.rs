@@ -65,7 +65,7 @@ pub(super) fn plans(
         if name.is_empty() || name.chars().any(char::is_control) || name.chars().count() > 64 {
             let message = "must be a plan's name of 1 to 64 characters, without control characters";
             refuse_text(&table.place, name, message, problems);
-        } else if let Some(limit) = field.text("the text of a limit", problems) {
+        } else if let Some(limit) = field.limit("the text of a limit", problems) {
             limits.push((name.clone(), limit));
         }
     }
@@ -104,7 +104,7 @@ pub(super) fn overrides(table: &Table<'_>, problems: &mut Problems) -> Vec<Overr
         let key = table.need("key", problems);
         let key = key.and_then(|key| override_key(key, problems));
         let limit = table.need("limit", problems);
-        let limit = limit.and_then(|limit| limit.text("the text of a limit", problems));
+        let limit = limit.and_then(|limit| limit.limit("the text of a limit", problems));
         // An invalid override stays in the list, because later messages say positions in it.
         overrides.push(Override {
             key: key.unwrap_or_else(|| Vec::new().into()),

@@ -235,14 +235,15 @@ fn has(overrides: &Overrides, hash: u64) -> bool {
 }
 
 impl<C: Clock> Change<C> {
-    /// Makes the change. The algorithms exist already, so their quotas can be represented.
+    /// Makes the change. The algorithms exist already, so their quotas can be represented. A key
+    /// keeps what it used, so it gains nothing if limits change up and down.
     pub(crate) fn apply(self) {
         match (&*self.limit, self.what) {
             (RuleLimit::Table(table), What::Quota { plan, quota }) => {
-                let _ = table.set_plan_quota(plan, quota, Keep::AsIs);
+                let _ = table.set_plan_quota(plan, quota, Keep::Used);
             }
             (RuleLimit::Single(limiter), What::Quota { quota, .. }) => {
-                let _ = limiter.set_quota(quota, Keep::AsIs);
+                let _ = limiter.set_quota(quota, Keep::Used);
             }
             (RuleLimit::OneSlots(plans), What::Concurrency { plan, limit }) => {
                 let _ = plans.get(plan).map(|plan| plan.set_limit(limit));

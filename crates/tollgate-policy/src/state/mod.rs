@@ -13,8 +13,9 @@ pub(crate) use saved::{BANS, STRIKES, Saved};
 pub enum RuleState {
     /// The rule keeps its state: no change concerned the state. Or its state was restored.
     Kept,
-    /// Its quota or its overrides changed. Each key keeps its permits or its debt, as far as the
-    /// new limit can hold them.
+    /// Its quota or its overrides changed. Each key keeps what it used
+    /// ([`Keep::Used`](tollgate::Keep::Used)): a limit that is raised from 100 to 1000 adds 900
+    /// permits, and one that is lowered takes them away.
     Migrated,
     /// The state of at least one of its limits starts anew, for this reason.
     Fresh(&'static str),

@@ -316,7 +316,7 @@ fn other_keys_keep_their_permits_when_a_plan_or_a_key_becomes_unlimited() {
     assert_eq!(left("bob", "free"), Some(6));
     assert!(!live.decide(&[("user", "ann")]).is_allowed());
     assert_eq!(state(&text("unlimited", "3/h")), RuleState::Migrated);
-    assert_eq!((left("bob", "free"), left("ann", "")), (Some(5), Some(2)));
+    assert_eq!((left("bob", "free"), left("ann", "")), (Some(5), Some(1)));
     // What a plan had before is not known any more.
     assert_eq!(
         state(&text("20/h", "3/h")),

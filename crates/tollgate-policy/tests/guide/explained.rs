@@ -59,12 +59,12 @@ fn explained(rules: &[Explained]) -> Vec<Ask> {
     asks
 }
 
-/// Returns the limits that a request asked. Those of rules with an override are not shown.
+/// Returns the limits that a request asked. Those of overrides that grant something are not shown.
 fn asked(decision: &Decision<&Policy<ManualClock>, ManualClock>, rules: &[Explained]) -> Vec<Ask> {
     let is_override = |name: &str| {
         let rule = rules.iter().find(|rule| rule.name == name);
         let asks = rule.and_then(|rule| rule.asks.as_ref());
-        asks.is_some_and(|asks| asks.is_override)
+        asks.is_some_and(|asks| asks.is_override && asks.denies.is_none())
     };
     let asks = decision.asked().map(|asked| {
         let (limit, plan) = match is_override(asked.rule()) {

@@ -62,7 +62,8 @@ fn a_key_says_what_it_has_of_each_limit() {
         name = 'plans'
         key = 'user'
         plan = { by = 'tier', free = '5/h', pro = '50/h', default = 'free' }
-        override = [{ key = 'bob', limit = '7/h' }]
+        override = [{ key = 'bob', limit = '7/h' }, { key = 'carol', limit = '20 per minute' },
+                    { key = 'dan', limit = 'unlimited' }, { key = 'eve', limit = '0' }]
         [[rule]]
         name = 'all'
         limit = ['100/h', 'concurrency 9']
@@ -80,11 +81,20 @@ fn a_key_says_what_it_has_of_each_limit() {
         available(&policy, "two", &["ann", "/b"]),
         "10/h: 10, concurrency 3: 3"
     );
+    // What she used of one plan counts under the other.
     assert_eq!(
         available(&policy, "plans", &["ann"]),
-        "free 5/h: 5, pro 50/h: 49"
+        "free 5/h: 4, pro 50/h: 49"
     );
-    assert_eq!(available(&policy, "plans", &["bob"]), "token-bucket 7/h: 7");
+    let unlimited = format!("unlimited: {}", u64::MAX);
+    for (user, has) in [
+        ("bob", "7/h: 7"),
+        ("carol", "20 per minute: 20"),
+        ("dan", &unlimited),
+        ("eve", "0: 0"),
+    ] {
+        assert_eq!(available(&policy, "plans", &[user]), has);
+    }
     assert_eq!(
         available(&policy, "all", &[]),
         "100/h: 99, concurrency 9: 8"

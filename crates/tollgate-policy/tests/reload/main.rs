@@ -3,6 +3,9 @@
 
 mod changes;
 mod from_file;
+#[path = "../../../../tests/support/random.rs"]
+mod random;
+mod used;
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -81,12 +84,13 @@ fn a_changed_quota_applies_to_each_key() {
     }
     let larger = rule("a", "key = 'user'\nlimit = '20/h'");
     assert_eq!(states(&live, &larger), [("a".into(), RuleState::Migrated)]);
-    assert_eq!(left(&live, "ann"), Some(3));
-    clock.advance(Duration::from_secs(1800));
-    assert_eq!(left(&live, "ann"), Some(12));
+    // She used 7 of 20.
+    assert_eq!(left(&live, "ann"), Some(13));
+    clock.advance(Duration::from_secs(900));
+    assert_eq!(left(&live, "ann"), Some(17));
     let smaller = rule("a", "key = 'user'\nlimit = '5/h'");
     assert_eq!(states(&live, &smaller), [("a".into(), RuleState::Migrated)]);
-    assert_eq!(left(&live, "ann"), Some(4));
+    assert_eq!(left(&live, "ann"), Some(1));
 }
 
 #[test]
@@ -105,15 +109,15 @@ fn plans_and_overrides_change_and_keep_the_state() {
         "{ key = 'acme', limit = '50/h' }, { key = 'bob', limit = '2/h' }",
     );
     assert_eq!(states(&live, &text), [("a".into(), RuleState::Migrated)]);
-    assert_eq!(live.decide(&pro("ann")).remaining(), Some(7));
-    assert_eq!(left(&live, "acme"), Some(49));
+    assert_eq!(live.decide(&pro("ann")).remaining(), Some(6));
+    assert_eq!(left(&live, "acme"), Some(48));
     assert_eq!(left(&live, "bob"), Some(1));
     assert_eq!(
         states(&live, &policy(8, "")),
         [("a".into(), RuleState::Migrated)]
     );
-    // Back to its plan.
-    assert_eq!(left(&live, "acme"), Some(4));
+    // Back to its plan, of which it used 3.
+    assert_eq!(left(&live, "acme"), Some(2));
 }
 
 #[test]

@@ -185,6 +185,52 @@ ban   = { after = 3, for = '10min' }
 }
 
 #[test]
+fn the_number_0_is_the_limit_0() {
+    let toml = |zero: &str| {
+        format!(
+            "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = {zero}\n\
+             override = [{{ key = 'ann', limit = {zero} }}]\n\
+             [[rule]]\nname = 'b'\nplan = {{ by = 'tier', none = {zero}, free = '5/h' }}\n\
+             [[limit]]\nname = 'c'\nlimit = [{zero}]\n"
+        )
+    };
+    let file = PolicyFile::from_toml(&toml("'0'")).expect("a policy");
+    assert_eq!(PolicyFile::from_toml(&toml("0")), Ok(file.clone()));
+    let yaml = "
+rule:
+  - name: a
+    key: user
+    limit: 0
+    override: [{ key: ann, limit: 0 }]
+  - { name: b, plan: { by: tier, none: 0, free: 5/h } }
+limit:
+  - { name: c, limit: [0] }
+";
+    let read = serde_norway::from_str::<PolicyFile>(yaml);
+    assert_eq!(read.expect("a policy"), file);
+    #[cfg(feature = "yaml")]
+    assert_eq!(PolicyFile::from_yaml(yaml), Ok(file.clone()));
+    let json = r#"{
+        "rule": [
+            { "name": "a", "key": "user", "limit": 0, "override": [{ "key": "ann", "limit": 0 }] },
+            { "name": "b", "plan": { "by": "tier", "none": 0, "free": "5/h" } }
+        ],
+        "limit": [{ "name": "c", "limit": [0] }]
+    }"#;
+    assert_eq!(PolicyFile::from_json(json), Ok(file));
+
+    for wrong in ["5", "-1", "0.0", "false", "[0, '0']"] {
+        let text = format!("[[rule]]\nname = 'a'\nlimit = {wrong}");
+        assert!(PolicyFile::from_toml(&text).is_err(), "{wrong}");
+    }
+    // Other names and texts are not limits.
+    for wrong in ["name = 0", "name = 'a'\nkey = 0", "name = 'a'\nalso = 0"] {
+        let text = format!("[[rule]]\nlimit = '5/h'\n{wrong}");
+        assert!(PolicyFile::from_toml(&text).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn the_error_of_a_format_without_positions_lists_all_errors() {
     let json = r#"{ "Apply": "all", "rule": [{ "name": "a", "limit": 5 }, { "limit": null }, 7] }"#;
     let error = serde_json::from_str::<PolicyFile>(json).unwrap_err();

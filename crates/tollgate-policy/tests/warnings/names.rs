@@ -62,6 +62,40 @@ fn a_slip_in_a_name_that_each_policy_knows_is_found_in_each_field() {
 }
 
 #[test]
+fn a_slip_before_the_dot_of_a_name_in_two_parts_is_found() {
+    for (name, meant) in [
+        ("headers.x-api-key", "header.x-api-key"),
+        ("Header.X-Api-Key", "header.X-Api-Key"),
+        ("HEADERS.x", "header.x"),
+        ("que-ry.page", "query.page"),
+        ("Query.page", "query.page"),
+        ("cookies.session", "cookie.session"),
+        ("paths.id", "path.id"),
+        ("response_headers.x", "response-header.x"),
+        ("headers.x.y", "header.x.y"),
+    ] {
+        let why = format!(
+            "is probably misspelled; did you mean `{meant}`? If the program supplies such a fact, \
+             list it in `facts`"
+        );
+        assert_eq!(
+            warned(&format!("key = '{name}'")),
+            format!("4:7: warning: rule \"a\": key is \"{name}\", but {why}")
+        );
+        assert_eq!(
+            warned(&format!("when = {{ '{name}' = true }}")),
+            format!("4:8: warning: rule \"a\": when.{name} {why}")
+        );
+    }
+    // After a colon, it is an error.
+    let text = "[[rule]]\nname = 'a'\nlimit = '1/s'\nkey = 'headers:x'";
+    let errors = PolicyFile::from_toml(text)
+        .expect_err("no such kind")
+        .to_string();
+    assert!(errors.contains("did you mean `header:`?"), "{errors}");
+}
+
+#[test]
 fn names_that_can_be_meant_are_not_warned_of() {
     for name in [
         "user",
@@ -89,9 +123,21 @@ fn names_that_can_be_meant_are_not_warned_of() {
         "account",
         "device",
         "session",
+        "math.x",
+        "patch.x",
+        "leader.x",
+        "claims.sub",
+        "user.id",
+        "hosts.x",
+        "headers",
+        "cookies",
     ] {
         assert_eq!(warned(&format!("key = '{name}'")), "", "{name}");
-        assert_eq!(warned(&format!("when = {{ {name} = 'x' }}")), "", "{name}");
+        assert_eq!(
+            warned(&format!("when = {{ '{name}' = 'x' }}")),
+            "",
+            "{name}"
+        );
     }
 }
 
