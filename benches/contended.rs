@@ -7,7 +7,7 @@
 //! In a round, the threads use each limiter for 100 ms. The results are the medians of the rounds'
 //! figures and of their ratios. With `--strict` a missed target is a failure. Use a quiet machine
 //! with two cores or more. With another number of threads, or with named contestants, the bench
-//! only measures.
+//! only compares the limiter with an exchange of one word.
 
 #![allow(clippy::disallowed_types, reason = "no model runs a bench")]
 
@@ -21,6 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use contestants::bucket::{bucket, keep_coarse};
+use contestants::floor::Counted;
 use contestants::sampling::Sampled;
 use contestants::timing::{Aligned, Contestant, Kind};
 use contestants::{Entry, entries};
@@ -38,6 +39,9 @@ const WITHOUT_WAITING: [(&str, f64); 7] = [
     ("adjustable_tick", 1.41),
     ("concurrency", 0.91),
 ];
+
+/// An exchange of one word between the same clock and the same arithmetic as a limiter has.
+const RAW: &str = "raw_system";
 
 /// How long the threads use one limiter.
 const RACE: Duration = Duration::from_millis(100);
@@ -90,6 +94,7 @@ fn all() -> Vec<Named> {
     let bucket = bucket(Kind::Allowed).expect("a quota");
     let key = Keyed::new(bucket, 1000).expect("a capacity");
     let changing = Adjustable::starting_at(bucket, NoClock, Tick::ZERO);
+    all.push((RAW, Box::new(Aligned(Counted::new()))));
     all.push(("hot_key_tick", Box::new(Aligned(HotKey(key)))));
     all.push(("adjustable_tick", Box::new(Aligned(Changing(changing)))));
     let inside = Inside(Concurrency::new(1000).expect("a limit"));
@@ -252,6 +257,17 @@ impl Figures {
         }
     }
 
+    /// Compares a limiter with an exchange that retries at once.
+    fn judge_waiting(&mut self, threads: usize) {
+        let word = "tollgate_system";
+        let value = self.ratio(RAW, word, |(race, _)| race.ns);
+        let what = format!("one word, system, {threads} threads: throughput relative to raw");
+        self.judge(&what, value, value >= 0.9, ">= 0.9");
+        let value = self.ratio(word, RAW, |(_, tail)| tail.p999);
+        let what = format!("one word, system, {threads} threads: p99.9 relative to raw");
+        self.judge(&what, value, value <= 1.2, "<= 1.2");
+    }
+
     fn judge_the_others(&mut self) {
         for (name, before) in WITHOUT_WAITING {
             let value = before / self.ratio(name, "floor", |(race, _)| race.ns);
@@ -316,6 +332,10 @@ fn main() -> ExitCode {
         seen,
         missed: false,
     };
+    let has_both = |name: &&str| !figures.rounds(name).is_empty();
+    if [RAW, "tollgate_system"].iter().all(has_both) {
+        figures.judge_waiting(threads);
+    }
     if threads == 2 && figures.seen.len() == all().len() {
         figures.judge_the_word();
         figures.judge_the_others();

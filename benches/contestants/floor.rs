@@ -2,7 +2,10 @@
 
 #![allow(clippy::disallowed_types, reason = "no model runs a bench")]
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use tollgate::clock::{Clock, SystemClock};
 
 use super::timing::{Contestant, Handle, Handled};
 
@@ -35,6 +38,37 @@ impl Contestant for Exchange {
             word = seen;
         }
         true
+    }
+}
+
+/// Reads the clock of a limiter, and exchanges the word for one that needs a multiplication, as a
+/// bucket's does. It retries at once.
+#[allow(dead_code, reason = "one bench has it")]
+pub(crate) struct Counted(AtomicU64);
+
+impl Counted {
+    #[allow(dead_code, reason = "one bench has it")]
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+}
+
+impl Contestant for Counted {
+    // ORDERING: Relaxed. The word publishes nothing; the bench only exchanges it.
+    #[inline(always)]
+    fn decide(&self, _turn: u64) -> bool {
+        let now = SystemClock.now().as_nanos();
+        let mut word = self.0.load(Ordering::Relaxed);
+        loop {
+            let next = word.max(now.wrapping_mul(black_box(3))).wrapping_add(1);
+            let exchanged =
+                self.0
+                    .compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed);
+            match exchanged {
+                Ok(_) => return true,
+                Err(seen) => word = seen,
+            }
+        }
     }
 }
 

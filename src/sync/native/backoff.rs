@@ -1,52 +1,54 @@
 //! How long a thread waits after it lost an exchange to another thread.
 //!
-//! A failed exchange costs both threads a transfer of the cache line. A thread that retries at once
-//! takes the line from the other thread, which then fails in turn, so each decision costs a
-//! transfer. Instead, the thread that failed waits for about as long as a few transfers take, and
-//! the other thread makes many decisions in that time.
+//! A failed exchange costs both threads a transfer of the cache line. Of two threads, the one that
+//! retries at once takes the line from the other, which then fails in turn, so each decision costs
+//! a transfer. A thread that waits for about as long as a few transfers take lets the other make
+//! many decisions in that time.
 //!
-//! **The wait is bounded.** It is at most [`MOST`] spin-loop hints for each failed exchange. It
+//! With more threads there are always others that exchange, so a wait gains nothing, and a longer
+//! one only makes the slowest decisions slower. So a thread waits once, and then retries at once.
+//!
+//! **The wait is bounded.** It is [`HINTS`] spin-loop hints, after the first failed exchange. It
 //! does not depend on another thread: afterwards the thread tries again. An exchange still fails
 //! only because another one succeeded, so the loops stay lock-free. There is no system call, and
 //! with more threads than cores, no thread waits for one that the system has preempted.
 
-/// The number of hints in the first wait.
-const FIRST: u32 = 12;
+/// The number of hints in the wait.
+const HINTS: u32 = 12;
 
-/// The number of hints in the longest wait.
-const MOST: u32 = 192;
-
-/// Waits after each failed exchange, each time twice as long as before.
+/// Waits after the first failed exchange.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    hints: u32,
+    has_waited: bool,
 }
 
 impl Backoff {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { hints: FIRST }
+        Self { has_waited: false }
     }
 
     /// Returns the current value. If it is not the one that the caller saw, another thread is
-    /// changing it: waits first, and then loads again.
+    /// changing it: the first time this waits, and then loads again.
     #[inline(always)]
     pub(crate) fn wait_if_changed<T: PartialEq>(&mut self, seen: T, load: impl Fn() -> T) -> T {
         let now = load();
-        if now == seen {
+        if now == seen || self.has_waited {
             return now;
         }
         self.wait();
         load()
     }
 
-    /// Waits after a failed exchange.
+    /// Waits after a failed exchange, if it is the first.
     #[inline(always)]
     pub(crate) fn wait(&mut self) {
-        for _ in 0..self.hints {
-            core::hint::spin_loop();
+        if !self.has_waited {
+            for _ in 0..HINTS {
+                core::hint::spin_loop();
+            }
+            self.has_waited = true;
         }
-        self.hints = (2 * self.hints).min(MOST);
     }
 }
 
@@ -54,22 +56,10 @@ impl Backoff {
 mod tests {
     use core::cell::Cell;
 
-    use super::{Backoff, FIRST, MOST};
+    use super::Backoff;
 
     #[test]
-    fn waits_grow_up_to_a_bound() {
-        let mut backoff = Backoff::new();
-        assert_eq!(backoff.hints, FIRST);
-        backoff.wait();
-        assert_eq!(backoff.hints, 2 * FIRST);
-        for _ in 0..40 {
-            backoff.wait();
-        }
-        assert_eq!(backoff.hints, MOST);
-    }
-
-    #[test]
-    fn backoff_waits_and_loads_again_only_if_the_word_changed() {
+    fn a_thread_waits_and_loads_again_once_and_only_if_the_word_changed() {
         let loads = Cell::new(0);
         let load = |word: u64| {
             loads.set(loads.get() + 1);
@@ -77,8 +67,10 @@ mod tests {
         };
         let mut backoff = Backoff::new();
         assert_eq!(backoff.wait_if_changed(6, || load(5)), 6);
-        assert_eq!((loads.get(), backoff.hints), (1, FIRST));
+        assert_eq!((loads.get(), backoff.has_waited), (1, false));
         assert_eq!(backoff.wait_if_changed(6, || load(5)), 8);
-        assert_eq!((loads.get(), backoff.hints), (3, 2 * FIRST));
+        assert_eq!((loads.get(), backoff.has_waited), (3, true));
+        assert_eq!(backoff.wait_if_changed(8, || load(5)), 9);
+        assert_eq!((loads.get(), backoff.has_waited), (4, true));
     }
 }
