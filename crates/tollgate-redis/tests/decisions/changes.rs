@@ -453,8 +453,10 @@ fn a_grant_of_another_quota_gives_back_what_neither_rate_has_refilled() {
         // Since the change it has refilled all, and others use what is used now.
         case(&small, &large, 360, 100, 0);
         case(&small, &large, 3600, 100, 0);
-        // At the larger rate, the grant was to be refilled in six minutes: ten permits of this one.
-        case(&large, &small, 0, 0, 10);
+        // The larger rate may have refilled them until now.
+        case(&large, &small, 0, 0, 100);
+        case(&large, &small, 180, 0, 50);
+        case(&large, &small, 180, 50, 50);
         case(&large, &small, 360, 10, 0);
     });
 }
