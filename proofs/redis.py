@@ -18,7 +18,7 @@ READABLE = 3 * SPAN
 assert f"idle <= {READABLE} " in source.text_of("crates/tollgate-redis/src/lua/bucket_read.lua")
 ORIGIN = 1_767_225_600
 
-N, OLD, NOW, BAN, LONG = z3.Ints("n old now ban long")
+N, OLD, D, OLD_D, NOW, BAN, LONG = z3.Ints("n old d old_d now ban long")
 STATE, COST, REACH, MARK = (tuple(z3.Ints(f"{name} {name}_part")) for name in ("state", "cost", "capacity", "mark"))
 
 
@@ -117,6 +117,59 @@ def rescale(prover):
     prover.theorem("rescale: each number below 2^53, rounded up by less than a unit",
                    [*given, *m.facts], z3.And(m.nothing_wraps(), is_within(after, READABLE),
                                               difference >= 0, difference < OLD), products=True)
+
+
+def span_units(span):
+    """A span of three numbers, in units of 1 / (n * old_d)."""
+    return (span[0] * N + span[1]) * OLD_D + span[2]
+
+
+def is_span(span):
+    """Digits in their ranges. A span ends at SPAN."""
+    return z3.And(is_tick(span[:2], SPAN), span[2] >= 0, span[2] < OLD_D,
+                  z3.Implies(span[0] == SPAN, z3.And(span[1] == 0, span[2] == 0)))
+
+
+def sum_of(m, a, b, carries=True):
+    whole, part, rest = (m.fits(x + y) for x, y in zip(a, b))
+    carry = z3.And(rest >= OLD_D, carries)
+    part, rest = m.fits(z3.If(carry, part + 1, part)), m.fits(z3.If(carry, rest - OLD_D, rest))
+    carry = part >= N
+    whole, part = m.fits(z3.If(carry, whole + 1, whole)), m.fits(z3.If(carry, part - N, part))
+    return tuple(z3.If(whole >= SPAN, end, digit) for end, digit in ((SPAN, whole), (0, part), (0, rest)))
+
+
+def used(prover):
+    """A change of the rate keeps what was used: units of 1 / old of old_d become units of 1/n of d."""
+    rates = [*A_RATE, OLD >= 1, OLD <= MAX_N, D >= 1, D <= SPAN, OLD_D >= 1, OLD_D <= SPAN]
+    m = Script()
+    parts, rest = m.fmod(D, OLD_D)
+    whole, part = m.fmod(parts, N)
+    unit = whole, part, rest
+    prover.theorem("used: an old part is d / old_d parts", [*rates, *m.facts],
+                   z3.And(m.nothing_wraps(), is_span(unit), span_units(unit) == D), products=True)
+    a, b = tuple(z3.Ints("a a_part a_rest")), tuple(z3.Ints("b b_part b_rest"))
+    m = Script()
+    both = sum_of(m, a, b)
+    most = SPAN * N * OLD_D
+    prover.theorem("used: sums are exact up to SPAN, each number below 2^53", [*rates, is_span(a), is_span(b)],
+                   z3.And(m.nothing_wraps(), is_span(both), span_units(both) == smaller(span_units(a) + span_units(b), most)),
+                   products=True)
+    # A step of `times`, by the values of its spans. COUNT is 2 * HALF + BIT.
+    total, each, half, bit, most = z3.Ints("total each half bit most")
+    after = smaller(total + bit * each, most) + half * smaller(2 * each, most)
+    prover.theorem("used: a step of `times` keeps all + count * span, up to SPAN",
+                   [total >= 0, each >= 0, half >= 0, z3.Or(bit == 0, bit == 1), most >= 1],
+                   smaller(after, most) == smaller(total + (2 * half + bit) * each, most), products=True)
+    m = Script()
+    one = z3.IntVal(0), z3.IntVal(1), z3.IntVal(0)
+    up = either(a[2] > 0, sum_of(m, (a[0], a[1], z3.IntVal(0)), one), a)
+    excess = units(up) * OLD_D - span_units(a)
+    prover.theorem("used: rounded up by less than a part", [*rates, is_span(a)],
+                   z3.And(m.nothing_wraps(), is_within(up, SPAN), excess >= 0, excess < OLD_D), products=True)
+    m = Script()
+    small = [N == 2, OLD_D == 3, is_span(a), is_span(b), a[0] < 5, b[0] < 5]
+    prover.refuted("fault: a sum of spans forgets a carry", small, is_span(sum_of(m, a, b, carries=False)))
 
 
 def clock(prover):
@@ -358,6 +411,7 @@ def faults(prover):
 def scripts(prover):
     at = primitives(prover)
     rescale(prover)
+    used(prover)
     clock(prover)
     take(prover, at)
     bound(prover)

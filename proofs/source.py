@@ -29,7 +29,7 @@ MODELED = {
     "src/outcome/granted.rs": ["reset_after", "tick_of", "with_idle_at_units"],
     "src/outcome/charged.rs": ["with_debt"],
     **{f"crates/tollgate-redis/src/lua/{script}.lua": ["(all)"]
-       for script in ("bucket", "bucket_all", "bucket_denied", "bucket_life", "bucket_one", "bucket_read", "bucket_seen", "change", "span", "take", "time", "window")},
+       for script in ("bucket", "bucket_all", "bucket_denied", "bucket_life", "bucket_next", "bucket_one", "bucket_read", "bucket_seen", "bucket_used", "change", "span", "take", "time", "window")},
 }
 
 CONSTANTS = {

@@ -29,7 +29,8 @@ pub enum LimitError {
         /// The requested period.
         period: Duration,
     },
-    /// The period of a window or log is not a whole number of microseconds.
+    /// The period of a window or log, or the long one of a bucket, is not a whole number of
+    /// microseconds.
     PeriodNotWhole {
         /// The requested period.
         period: Duration,

@@ -25,7 +25,7 @@ pub(crate) struct Ticks {
 pub(crate) struct Rate {
     /// Permits every `period` microseconds.
     n: u64,
-    /// Microseconds for `n` permits, or units of 1/n microsecond for one.
+    /// Microseconds for `n` permits, or units of 1/n microsecond for one; at most [`SPAN`].
     period: u64,
     burst: u64,
     /// What a full burst costs.
@@ -52,6 +52,10 @@ impl Rate {
         let (exact_n, exact_period) = (thousand / divisor, nanos / divisor);
         if exact_n > u128::from(MAX_N) {
             return Err(LimitError::RateTooFine { n, period });
+        }
+        // Whole microseconds have a common divisor of at least 1000, so they are at most this span.
+        if exact_period > u128::from(SPAN) {
+            return Err(LimitError::PeriodNotWhole { period });
         }
         // At least 1, because the period is at most this span.
         let max_burst = (u128::from(SPAN) * exact_n / exact_period).min(MAX_BURST.into());
@@ -80,6 +84,15 @@ impl Rate {
 
     pub(crate) const fn n(&self) -> u64 {
         self.n
+    }
+
+    pub(crate) const fn period(&self) -> u64 {
+        self.period
+    }
+
+    /// Returns whether permits come back as fast as at another rate.
+    pub(crate) const fn is_as_fast(&self, other: &Self) -> bool {
+        self.n == other.n && self.period == other.period
     }
 
     pub(crate) const fn reach(&self) -> Ticks {

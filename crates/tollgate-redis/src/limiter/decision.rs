@@ -33,12 +33,14 @@ pub struct Grant {
 
 impl Grant {
     pub(crate) fn by_server(taken: Taken, is_reserved: bool) -> Self {
+        let then = taken.granted.at().as_nanos() / 1000;
         Self {
             granted: taken.granted,
             decider: Decider::Server,
             mark: Mark {
                 at: taken.mark,
                 is_reserved,
+                by: taken.rate.map(|rate| (rate, then)),
             },
             episode: Episode::None,
         }

@@ -47,10 +47,10 @@ use crate::server::call::Part;
 /// # }
 /// ```
 ///
-/// All processes must use the same limit for a name. After a change of its quota, a bucket keeps
-/// the time at which it is full again, and windows, logs and slots keep what they have counted. To
-/// change the algorithm, choose a new name: until it expires, a key with the state of another
-/// algorithm falls back.
+/// All processes must use the same limit for a name. After a change of its quota, what was
+/// used stays used, as with [`Keep::Used`](tollgate::Keep::Used): a limit that is raised from 100
+/// to 1000 adds 900 permits. To change the algorithm, choose a new name: until it expires, a key
+/// with the state of another algorithm falls back.
 ///
 /// # When the server does not answer
 ///

@@ -177,9 +177,10 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     /// Gives a grant back, and returns how many permits this makes available: fewer than the grant
-    /// had if time has refilled some already. A [queue](crate::Limit::leaky_queue) gets nothing
-    /// back while others wait behind the grant. A limit on [concurrency](crate::Limit::concurrency)
-    /// frees the grant's slots.
+    /// had if time has refilled some already. After a change of a bucket's quota, what one of the
+    /// two rates would have refilled does not come back. A [queue](crate::Limit::leaky_queue) gets
+    /// nothing back while others wait behind the grant. A limit on
+    /// [concurrency](crate::Limit::concurrency) frees the grant's slots.
     ///
     /// ```no_run
     /// # async fn show(

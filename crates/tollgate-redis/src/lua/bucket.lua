@@ -11,14 +11,14 @@ local function earlier(whole, part, whole2, part2)
   return whole, part
 end
 
--- Writes a bucket that is idle at `next`. A ban ends before that.
-local function save(key, next, part, n, ban)
+-- Writes the bucket of a state, idle at `next`. A ban ends before that.
+local function save(state, next, part, ban)
   local written = now
   if ban > 0 then
     written = -ban
   end
-  local value = pack('<I4I4dd', n + 134217728, part, next, written)
-  call('PSETEX', key, life_of(next), value)
+  local value = pack('<I4I4ddd', state.n + 268435456, part, next, written, state.d)
+  call('PSETEX', state.key, life_of(next), value)
 end
 
 local bucket = {}
@@ -31,7 +31,7 @@ end
 -- Takes what see found to fit. A request of no permits changes nothing.
 function bucket.take(state)
   if state.cost > 0 or state.cost_part > 0 then
-    save(state.key, state.next, state.next_part, state.n, 0)
+    save(state, state.next, state.next_part, 0)
   end
 end
 
@@ -46,7 +46,7 @@ function bucket.reserve(state)
       due = due + 1
     end
   end
-  if state.ban == 0 and due <= now + parse('<d', state.arg, 42) then
+  if state.ban == 0 and due <= now + parse('<d', state.arg, 50) then
     granted = 1
     if state.whole < due then
       state.next, state.next_part = due + state.cost, state.cost_part
@@ -58,10 +58,15 @@ end
 
 -- Gives the cost back. What time has refilled is not given back twice, and a banned bucket gets
 -- nothing. The argument continues with the mark of the grant (whole, part): when the bucket was to
--- be idle after it; and 1 for a reservation, which gets nothing back while others wait behind it.
--- Returns how much was given back, as a span (whole, part).
+-- be idle after it; 1 for a reservation, which gets nothing back while others wait behind it; and
+-- the rate of the grant (n, d) if it is faster than this one, or zeros. Then the mark is as if the
+-- rate changed now. Returns how much was given back, as a span (whole, part).
 function bucket.give(state)
-  local mark, mark_part, is_reserved = parse('<ddd', state.arg, 42)
+  local mark, mark_part, is_reserved, mark_n, mark_d = parse('<ddddd', state.arg, 50)
+  if mark_n > 0 and mark >= now then
+    mark, mark_part = used_of(mark - now, mark_part, mark_n, mark_d, state.n, state.d)
+    mark = mark + now
+  end
   local whole, part = state.whole, state.part
   local given, given_part = 0, 0
   local is_last = whole == mark and part == mark_part
@@ -77,7 +82,7 @@ function bucket.give(state)
     if part < 0 then
       whole, part = whole - 1, part + state.n
     end
-    save(state.key, whole, part, state.n, 0)
+    save(state, whole, part, 0)
   end
   return pack('<dd', given, given_part)
 end
@@ -87,7 +92,7 @@ end
 function bucket.charge(state)
   local next, next_part = earlier(state.next, state.next_part, now + SPAN, 0)
   if is_later(next, next_part, state.whole, state.part) then
-    save(state.key, next, next_part, state.n, state.ban)
+    save(state, next, next_part, state.ban)
   else
     next, next_part = state.whole, state.part
   end
@@ -97,7 +102,7 @@ end
 -- Bans the bucket. The argument continues with how long. After the ban it refills from empty. A ban
 -- can be made longer, but not shorter. Returns when the ban ends, or 0.
 function bucket.ban(state)
-  local long = parse('<d', state.arg, 42)
+  local long = parse('<d', state.arg, 50)
   local ban = state.ban
   if long > 0 then
     local whole, part = state.latest + long, state.reach_part
@@ -105,7 +110,7 @@ function bucket.ban(state)
       whole, part = state.whole, state.part
     end
     ban = math.max(ban, now + long)
-    save(state.key, whole, part, state.n, ban)
+    save(state, whole, part, ban)
   end
   return pack('<d', ban)
 end

@@ -4,7 +4,7 @@
     is_denied = true
     break
   end
-  values[i] = pack('<I4I4dd', n + 134217728, next_part, next, now)
+  values[i] = pack('<I4I4ddd', n + 268435456, next_part, next, now, d)
   lives[i] = life
 end
 if not is_denied then

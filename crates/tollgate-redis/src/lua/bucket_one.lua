@@ -3,6 +3,6 @@
 if ban > 0 or next > latest or (next == latest and next_part > reach_part) then
   return pack('<I4I4ddd', n, part, whole, ban, now)
 end
-value = pack('<I4I4dd', n + 134217728, next_part, next, now)
+value = pack('<I4I4ddd', n + 268435456, next_part, next, now, d)
 call('PSETEX', key, life, value)
 return value

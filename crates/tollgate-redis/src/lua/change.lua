@@ -1,5 +1,5 @@
 -- Changes all keys. Returns now, and for each key what the verb returns. If a key can't be read,
--- nothing is written.
+-- none is changed.
 local states, reply = {}, { now }
 for i, key in ipairs(KEYS) do
   local state = kinds[string.byte(ARGV[i])].see(key, ARGV[i])

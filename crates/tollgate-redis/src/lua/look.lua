@@ -1,4 +1,4 @@
--- Reads keys, and writes nothing. Returns now, and for each key what was seen.
+-- Reads keys. Returns now, and for each key what was seen.
 local reply = { now }
 for i, key in ipairs(KEYS) do
   local state = kinds[string.byte(ARGV[i])].see(key, ARGV[i])

@@ -1,5 +1,5 @@
 -- Takes permits of all keys, or of none. Returns whether it did (1 or 0), now, and for each key what
--- was seen before. Without a grant it writes nothing.
+-- was seen before. Without a grant it takes nothing.
 local states, granted = {}, 1
 for i, key in ipairs(KEYS) do
   local state = kinds[string.byte(ARGV[i])].see(key, ARGV[i])

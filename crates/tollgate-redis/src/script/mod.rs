@@ -71,15 +71,26 @@ macro_rules! clock {
     };
 }
 
+macro_rules! bucket_read {
+    () => {
+        concat!(
+            include_str!("../lua/bucket_read.lua"),
+            include_str!("../lua/bucket_used.lua"),
+            include_str!("../lua/bucket_next.lua")
+        )
+    };
+}
+
 macro_rules! bucket {
     () => {
         concat!(
+            include_str!("../lua/bucket_used.lua"),
             "local function life_of(next)\n",
             include_str!("../lua/bucket_life.lua"),
             "return life\nend\n",
             include_str!("../lua/bucket.lua"),
             "function bucket.see(key, arg)\n",
-            include_str!("../lua/bucket_read.lua"),
+            bucket_read!(),
             include_str!("../lua/bucket_seen.lua"),
         )
     };
@@ -164,7 +175,7 @@ pub(crate) fn take_one_bucket() -> &'static Script {
     script!(
         clock!(),
         "local key, arg = KEYS[1], ARGV[1]\n",
-        include_str!("../lua/bucket_read.lua"),
+        bucket_read!(),
         include_str!("../lua/bucket_life.lua"),
         include_str!("../lua/bucket_one.lua")
     )
@@ -176,12 +187,12 @@ pub(crate) fn take_buckets() -> &'static Script {
         clock!(),
         "local values, lives, is_denied = {}, {}, false\n",
         "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
-        include_str!("../lua/bucket_read.lua"),
+        bucket_read!(),
         include_str!("../lua/bucket_life.lua"),
         include_str!("../lua/bucket_all.lua"),
         "local reply = { 0, now }\n",
         "for i, key in ipairs(KEYS) do\nlocal arg = ARGV[i]\n",
-        include_str!("../lua/bucket_read.lua"),
+        bucket_read!(),
         include_str!("../lua/bucket_denied.lua")
     )
 }

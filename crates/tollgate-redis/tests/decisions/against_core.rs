@@ -194,6 +194,7 @@ impl Pair<'_> {
                     let mark = Mark {
                         at: mark,
                         is_reserved: false,
+                        ..Mark::default()
                     };
                     let parts = [(self.part(n), Some(mark))];
                     let call = call::give(&parts);

@@ -147,7 +147,14 @@ fn is_right(name: &str, case: &Case, connection: &mut redis::Connection) -> bool
             let taken = call::taken(&[part(n)], &reply).expect("a reply");
             let at = taken.expect("a grant")[0].mark;
             let is_reserved = false;
-            grant = (n, Mark { at, is_reserved });
+            grant = (
+                n,
+                Mark {
+                    at,
+                    is_reserved,
+                    ..Mark::default()
+                },
+            );
         }
     }
     let mut ttl = redis::cmd("PTTL");

@@ -351,6 +351,7 @@ fn the_largest_log_has_an_entry_for_each_permit() {
                 part: 0,
             },
             is_reserved: false,
+            ..Mark::default()
         };
         let parts = [(part(20_000), Some(mark))];
         let reply = send(&call::give(&parts), SOME_DAY + 10, connection);

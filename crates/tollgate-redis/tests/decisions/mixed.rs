@@ -55,6 +55,11 @@ impl Model for BucketModel {
         self.at(0).ban as u64
     }
 
+    fn called(&mut self, now: u64) {
+        let called = |stored: Stored| stored.called(self.line, now.into());
+        self.stored = self.stored.map(called);
+    }
+
     fn fits(&self, n: u64, now: u64) -> bool {
         self.at(now).grants(n.into(), now.into())
     }

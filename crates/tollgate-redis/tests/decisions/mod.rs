@@ -7,6 +7,7 @@
 //! almost a second because the machine is busy, it is repeated with other keys.
 
 mod against_core;
+mod changes;
 #[allow(dead_code, unexpected_cfgs, reason = "those of other recordings")]
 #[path = "../../../../tests/traces/sources/classes.rs"]
 mod classes;

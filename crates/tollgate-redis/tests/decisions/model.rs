@@ -49,6 +49,7 @@ pub(super) struct Stored {
     /// When the limit is idle, in units of 1/n microsecond.
     idle: u128,
     n: u128,
+    period: u128,
     ban: u128,
     /// When it was written.
     written: u128,
@@ -65,11 +66,36 @@ impl Stored {
             ban => -(ban as f64),
         };
         let mut value = Vec::new();
-        value.extend((self.n as u32 + (1 << 27)).to_le_bytes());
+        value.extend((self.n as u32 + (1 << 28)).to_le_bytes());
         value.extend((part as u32).to_le_bytes());
         value.extend((whole as f64).to_le_bytes());
         value.extend(written.to_le_bytes());
+        value.extend((self.period as f64).to_le_bytes());
         value
+    }
+}
+
+impl Stored {
+    /// Returns what a call at another rate makes of it first: what was used stays used, up to 50
+    /// years of it, and is refilled at the new rate from then on. A ban keeps its time.
+    pub(super) fn called(self, line: Line, now: u128) -> Self {
+        let is_same = self.n == line.n && self.period == line.period;
+        if is_same || self.ban > 0 || self.idle / self.n < now {
+            return self;
+        }
+        let ahead = self.idle - now * self.n;
+        let (permits, rest) = (ahead / self.period, ahead % self.period);
+        let rest = (rest * line.period).div_ceil(self.period);
+        let used = permits.saturating_mul(line.period).saturating_add(rest);
+        let used = used.min(SPAN * line.n);
+        Self {
+            idle: now * line.n + used,
+            n: line.n,
+            period: line.period,
+            ban: 0,
+            written: now,
+            expiry: used / line.n / 1000 + 1001,
+        }
     }
 }
 
@@ -90,6 +116,7 @@ impl Key {
             None => (0, 0),
             // A part of another denominator is rounded up.
             Some(stored) => {
+                let stored = stored.called(line, now);
                 let (whole, part) = (stored.idle / stored.n, stored.idle % stored.n);
                 let part = (part * line.n).div_ceil(stored.n);
                 (whole * line.n + part, stored.ban)
@@ -111,6 +138,7 @@ impl Key {
         Stored {
             idle: self.idle,
             n: self.line.n,
+            period: self.line.period,
             ban: self.ban,
             written: self.now,
             expiry: life(self.idle / self.line.n - self.now),

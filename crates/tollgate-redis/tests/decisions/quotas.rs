@@ -91,6 +91,13 @@ fn quotas_up_to_the_edges_are_accepted_and_no_others() {
         error(Quota::per(1, period)),
         LimitError::PeriodTooLong { period }
     );
+    let longest = Duration::from_nanos(SPAN as u64);
+    assert!(Rate::new(Quota::per(1, longest - Duration::from_nanos(1))).is_ok());
+    let period = longest + Duration::from_nanos(1);
+    assert_eq!(
+        error(Quota::per(1, period)),
+        LimitError::PeriodNotWhole { period }
+    );
     assert_eq!(error(Quota::per(1, Duration::ZERO)), LimitError::ZeroPeriod);
     assert_eq!(error(Quota::per_second(0)), LimitError::ZeroPermits);
     let (burst, max) = (0, 1_577_880_000);

@@ -77,8 +77,15 @@ struct Known {
 }
 
 impl Known {
+    /// Returns the key before a call about it.
     fn at(&self, now: u128) -> Key {
         Key::of(self.stored, self.line, now)
+    }
+
+    /// Returns the key as a call sees it.
+    fn called(&mut self, now: u128) -> Key {
+        self.stored = self.stored.map(|stored| stored.called(self.line, now));
+        self.at(now)
     }
 
     fn part(&self, n: u64) -> Part<'_> {
@@ -232,7 +239,7 @@ fn episode(
                 let parts: Vec<_> = request.iter().map(|(i, n)| keys[*i].part(*n)).collect();
                 let call = call::look(&parts);
                 let owned = owned(&keys, &request);
-                let states = [0, 1].map(|i: usize| keys[i].at(now));
+                let states = [0, 1].map(|i: usize| keys[i].called(now));
                 (
                     call,
                     "look".to_owned(),
@@ -276,6 +283,7 @@ fn episode(
                         mark.map(|(mark, is_reserved)| Mark {
                             at: ticks(&keys[*i].line, mark),
                             is_reserved,
+                            ..Mark::default()
                         })
                     };
                     request.iter().map(mark).collect()
@@ -286,7 +294,7 @@ fn episode(
                 let call = call::give(&parts);
                 let mut expected = Vec::new();
                 for (i, n, mark) in &request {
-                    let mut key = keys[*i].at(now);
+                    let mut key = keys[*i].called(now);
                     let (mark_at, is_reserved) = mark.unwrap_or((u128::MAX, false));
                     let back = key.give((*n).into(), mark_at, is_reserved);
                     if back > 0 {
@@ -321,7 +329,7 @@ fn episode(
                 let call = call::charge(&parts_of(&owned));
                 let mut expected = Vec::new();
                 for (i, n) in &request {
-                    let mut key = keys[*i].at(now);
+                    let mut key = keys[*i].called(now);
                     let before = key.idle;
                     let charged = key.charge((*n).into());
                     if key.idle > before {
@@ -354,7 +362,7 @@ fn episode(
                     _ => random.any_size(1 << 24),
                 };
                 let call = call::ban(&[keys[i].part(0)], Duration::from_micros(long));
-                let mut key = keys[i].at(now);
+                let mut key = keys[i].called(now);
                 if long > 0 {
                     key.ban(long.into());
                     keys[i].stored = Some(key.stored());
@@ -497,6 +505,9 @@ fn take(
     request: &[(usize, u64)],
     wait: u128,
 ) -> (Expected, Option<u128>) {
+    for (i, _) in request {
+        keys[*i].called(now);
+    }
     let mut states = keys.each_ref().map(|key| key.at(now));
     let (mut granted, mut refused) = (Vec::new(), None);
     for (position, (i, n)) in request.iter().enumerate() {

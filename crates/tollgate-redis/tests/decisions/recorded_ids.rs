@@ -158,7 +158,11 @@ impl Slots<'_> {
                     let at = taken.mark;
                     let is_reserved = false;
                     let marks = self.holders.entry(id.clone()).or_default();
-                    marks.push(Mark { at, is_reserved });
+                    marks.push(Mark {
+                        at,
+                        is_reserved,
+                        ..Mark::default()
+                    });
                 }
             }
             Step::Leave { id, was_inside } => {

@@ -128,7 +128,7 @@ fn one(format: u32, n: u32, part: u32, numbers: &[f64]) -> Reply {
     let Reply::Bytes(numbers) = packed(numbers) else {
         unreachable!()
     };
-    let mut reply = [n + (format << 27), part].map(u32::to_le_bytes).concat();
+    let mut reply = [n + (format << 28), part].map(u32::to_le_bytes).concat();
     reply.extend(numbers);
     Reply::Bytes(reply)
 }
@@ -143,23 +143,25 @@ fn the_short_reply_for_one_bucket_is_read_and_others_are_bad() {
     }];
     let read = |reply: Reply| call::taken(&parts, &reply);
     // Two of six permits were taken at 7, of an idle bucket: it is idle at 7 2/3.
-    let taken = read(one(1, 3, 2, &[7.0, 7.0])).expect("a reply");
+    let taken = read(one(1, 3, 2, &[7.0, 7.0, 1.0])).expect("a reply");
     assert_eq!(taken.expect("a grant")[0].granted.remaining(), 4);
     // It is idle at 9, so two permits are due in a microsecond.
     let denied = read(one(0, 3, 0, &[9.0, 0.0, 7.0])).expect("a reply");
     let later = Denied::later(2, Duration::from_micros(1));
     assert_eq!(denied.expect_err("a denial"), (0, later));
     for (reply, why) in [
-        (one(2, 3, 2, &[7.0, 7.0]), "another format"),
-        (one(1, 4, 2, &[7.0, 7.0]), "another rate"),
-        (one(1, 3, 3, &[7.0, 7.0]), "a part must be below n"),
+        (one(2, 3, 2, &[7.0, 7.0, 1.0]), "another format"),
+        (one(1, 4, 2, &[7.0, 7.0, 1.0]), "another rate"),
+        (one(1, 3, 3, &[7.0, 7.0, 1.0]), "a part must be below n"),
         (one(1, 3, 2, &[7.0]), "too short"),
-        (one(1, 3, 2, &[7.0, 7.0, 7.0]), "too long"),
+        (one(1, 3, 2, &[7.0, 7.0]), "without d"),
+        (one(1, 3, 2, &[7.0, 7.0, 2.0]), "another rate"),
+        (one(1, 3, 2, &[7.0, 7.0, 1.0, 1.0]), "too long"),
         (one(0, 3, 0, &[9.0, 7.0]), "too short"),
         (one(0, 3, 0, &[9.0, 0.0, 7.0, 0.0]), "too long"),
-        (one(1, 3, 0, &[7.0, 7.0]), "a grant must add its cost"),
+        (one(1, 3, 0, &[7.0, 7.0, 1.0]), "a grant must add its cost"),
         (
-            one(1, 3, 1, &[9.0, 7.0]),
+            one(1, 3, 1, &[9.0, 7.0, 1.0]),
             "a grant must be within the burst",
         ),
         (one(0, 3, 0, &[8.0, 0.0, 7.0]), "a denied request must wait"),
@@ -185,7 +187,7 @@ fn the_short_reply_for_several_buckets_is_read_and_others_are_bad() {
         Reply::Bytes(bytes) => bytes,
         other => panic!("{other:?}"),
     };
-    let granted = bytes(one(1, 3, 2, &[7.0, 7.0]));
+    let granted = bytes(one(1, 3, 2, &[7.0, 7.0, 1.0]));
     let denied = bytes(one(0, 3, 0, &[9.0, 0.0, 7.0]));
     let read = |values: &[&[u8]]| call::taken(&parts, &Reply::Bytes(values.concat()));
     let taken = read(&[&granted, &granted])

@@ -289,6 +289,7 @@ fn history(number: usize, random: &mut Random, connection: &mut redis::Connectio
                 let mark = Mark {
                     at: taken[0].mark,
                     is_reserved: false,
+                    ..Mark::default()
                 };
                 let (from, until) = (now, now + lease);
                 all.push(Held {

@@ -55,6 +55,13 @@ fn unreadable_values_are_refused_with_the_name_of_the_key_and_left_alone() {
             value.extend([idle, written].map(f64::to_le_bytes).concat());
             value
         };
+        let with_d = |format, n, part, idle, written, d: f64| {
+            [
+                state(format, n, part, idle, written),
+                d.to_le_bytes().to_vec(),
+            ]
+            .concat()
+        };
         let right = state(1, 1, 0, 5.0, 0.0);
         let last = 3.0 * 1_577_880_000_000_000.0;
         for value in [
@@ -74,6 +81,20 @@ fn unreadable_values_are_refused_with_the_name_of_the_key_and_left_alone() {
             state(1, 1, 0, 5.0, -6.0),
             state(1, 1, 0, 5.0, f64::NAN),
             state(1, 1, 0, 5.0, f64::NEG_INFINITY),
+            with_d(2, 1, 0, 5.0, 0.0, 1.0)[..31].to_vec(),
+            with_d(1, 1, 0, 5.0, 0.0, 1.0),
+            with_d(0, 1, 0, 5.0, 0.0, 1.0),
+            with_d(3, 1, 0, 5.0, 0.0, 1.0),
+            with_d(2, 0, 0, 5.0, 0.0, 1.0),
+            with_d(2, 1, 1, 5.0, 0.0, 1.0),
+            with_d(2, 1, 0, 5.0, 6.0, 1.0),
+            with_d(2, 1, 0, 5.0, -6.0, 1.0),
+            with_d(2, 1, 0, 5.0, 0.0, 0.0),
+            with_d(2, 1, 0, 5.0, 0.0, -1.0),
+            with_d(2, 1, 0, 5.0, 0.0, 1.5),
+            with_d(2, 1, 0, 5.0, 0.0, last / 3.0 + 1.0),
+            with_d(2, 1, 0, 5.0, 0.0, f64::INFINITY),
+            with_d(2, 1, 0, 5.0, 0.0, f64::NAN),
         ] {
             refused_and_left(&kind, connection, |connection| {
                 connection.set("{t}bad", value.as_slice()).expect("set")
@@ -105,12 +126,19 @@ fn the_largest_values_that_scripts_write_are_read() {
         };
         for (written, is_banned) in [(0.0, false), (-three, true)] {
             // 2^26 permits, the format, and the largest part.
-            let mut value = [(1_u32 << 26) + (1 << 27), (1 << 26) - 1]
-                .map(u32::to_le_bytes)
-                .concat();
-            value.extend::<Vec<u8>>(pack(&[three, written]));
-            let () = connection.set("most", value).expect("set");
-            assert_eq!(look("5/s", connection), (0, is_banned));
+            let value = |format: u32, numbers: &[f64]| {
+                let head = [(1_u32 << 26) + format, (1 << 26) - 1].map(u32::to_le_bytes);
+                let numbers: Vec<u8> = pack(numbers);
+                [head.concat(), numbers].concat()
+            };
+            for value in [
+                value(1 << 27, &[three, written]),
+                value(1 << 28, &[three, written, 1.0]),
+                value(1 << 28, &[three, written, SPAN as f64]),
+            ] {
+                let () = connection.set("most", value).expect("set");
+                assert_eq!(look("5/s", connection), (0, is_banned));
+            }
         }
         for written in [0.0, -four] {
             let mut value = vec![2];

@@ -47,6 +47,8 @@ pub(super) trait Model {
     fn period(&self) -> u64;
     /// Returns when the ban ends, or 0.
     fn banned_until(&self) -> u64;
+    /// Does what any call about the key does first.
+    fn called(&mut self, _now: u64) {}
     fn fits(&self, n: u64, now: u64) -> bool;
     /// Returns the first tick at which `n` permits fit, or `None` if it is not known.
     fn due(&self, n: u64, now: u64) -> Option<u64>;
@@ -182,7 +184,7 @@ fn run(
         let what = format!("{verb} {request:?}");
         let operation = match verb {
             0..6 => take(&mut keys, clock, &request, random, counts, &mut again),
-            6 => Some(look(&keys, clock, &request)),
+            6 => Some(look(&mut keys, clock, &request)),
             7..11 => Some(give(&mut keys, clock, &request, random, counts)),
             11 => renew(&mut keys, clock, &request, random, counts),
             12 | 13 => Some(charge(&mut keys, clock, &request, counts)),
@@ -259,6 +261,9 @@ fn take(
     if random.below(4) == 0 {
         call.script = script::script(Verb::Take, Kinds::All);
     }
+    for (i, _) in request {
+        keys[*i].model.called(now);
+    }
     let mut refused: Option<(u64, (usize, Denied))> = None;
     for (position, (i, n)) in request.iter().enumerate() {
         let model = &*keys[*i].model;
@@ -329,7 +334,10 @@ fn denied(model: &dyn Model, n: u64, now: u64) -> (u64, Denied) {
     }
 }
 
-fn look(keys: &[Key], now: u64, request: &[(usize, u64)]) -> (Call, Check) {
+fn look(keys: &mut [Key], now: u64, request: &[(usize, u64)]) -> (Call, Check) {
+    for (i, _) in request {
+        keys[*i].model.called(now);
+    }
     let owned = owned(keys, request);
     let call = call::look(&parts_of(&owned));
     let expected = request.iter().map(|(i, n)| {
@@ -380,6 +388,7 @@ fn give(
             at.map(|at| Mark {
                 at,
                 is_reserved: false,
+                ..Mark::default()
             })
         })
         .collect();
@@ -387,6 +396,7 @@ fn give(
     let call = call::give(&parts);
     let mut expected = Vec::new();
     for (i, n, mark) in asked {
+        keys[i].model.called(now);
         let given = keys[i].model.give(n, mark, now);
         let count = match mark {
             Some(_) => &mut counts.undone,
@@ -435,6 +445,7 @@ fn renew(
     let mark = Mark {
         at,
         is_reserved: false,
+        ..Mark::default()
     };
     let owned = owned(keys, &[(i, n)]);
     let call = call::renew(parts_of(&owned)[0], mark);
@@ -454,6 +465,7 @@ fn charge(
     let owned = owned(keys, request);
     let call = call::charge(&parts_of(&owned));
     let charged = request.iter().zip(&call.args).map(|((i, n), arg)| {
+        keys[*i].model.called(now);
         let charged = keys[*i].model.charge(*n, now, &Holder::of(arg));
         counts.charged += usize::from(charged.n > 0);
         counts.owed += usize::from(charged.debt > 0);
@@ -492,6 +504,7 @@ fn ban(
     let call = call::ban(&parts_of(&owned), Duration::from_micros(long));
     let mut expected = Vec::new();
     for (i, _) in request {
+        keys[*i].model.called(now);
         if long > 0 {
             keys[*i].model.ban(long, now);
             counts.bans += 1;

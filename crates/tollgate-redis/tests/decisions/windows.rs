@@ -474,6 +474,7 @@ impl<'a, S: Fn(&mut Random) -> Shape> Operations<'a, S> {
                 at.map(|at| Mark {
                     at,
                     is_reserved: false,
+                    ..Mark::default()
                 })
             })
             .collect();

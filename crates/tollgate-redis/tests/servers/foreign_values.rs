@@ -62,6 +62,13 @@ fn bucket(idle: f64, written: f64) -> Write {
     write((idle, written), "SET", &[&value])
 }
 
+/// The same, with the microseconds in which a permit comes back.
+fn bucket_of(idle: f64, written: f64, d: f64) -> Write {
+    let head = [(1 << 28) + 1, 0_u32].map(u32::to_le_bytes).concat();
+    let numbers = [idle, written, d].map(f64::to_le_bytes).concat();
+    write((idle, written, d), "SET", &[&[head, numbers].concat()])
+}
+
 /// What looks like a window at a first look.
 fn window(numbers: [f64; 4]) -> Write {
     let value = [vec![2], numbers.map(f64::to_le_bytes).concat()].concat();
@@ -93,6 +100,13 @@ fn foreign_values() -> Vec<Write> {
         values.push(string(&vec![0; length]));
     }
     values.extend([
+        bucket_of(LATER + 0.5, 0.0, 1.0),
+        bucket_of(5.0, 6.0, 1.0),
+        bucket_of(4.0 * LATER, -LATER - 0.5, 1.0),
+        bucket_of(LATER, 0.0, 0.0),
+        bucket_of(LATER, 0.0, 1.5),
+        bucket_of(LATER, 0.0, 2.0 * LATER),
+        bucket_of(LATER, 0.0, nan),
         bucket(5.5, 0.0),
         bucket(LATER + 0.5, 0.0),
         bucket(-5.0, 10.0),

@@ -21,7 +21,7 @@ const ALWAYS: Ticks = Ticks {
 };
 
 /// Stored values have this number added to n, as a mark of their format.
-const FORMAT: u64 = 1 << 27;
+const FORMAT: u64 = 1 << 28;
 
 /// A bucket's rate, and how its permits leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,33 +45,50 @@ impl Bucket {
             .saturating_sub((reach.part > 0).into())
     }
 
-    /// Appends n, the cost of the permits, or `cap` if that is less, and the reach.
+    /// Appends the rate, the cost of the permits, or `cap` if that is less, and the reach.
     pub(super) fn argue(&self, arg: &mut Vec<u8>, n: u64, cap: u64, reach: Ticks) {
         let rate = &self.rate;
         let cost = rate.ticks(rate.cost(n)).min(whole(cap));
         arg.push(b'B');
-        pack(
-            arg,
-            &[rate.n(), cost.whole, reach.whole, cost.part, reach.part],
-        );
+        pack(arg, &[rate.n(), rate.period(), cost.whole, reach.whole]);
+        pack(arg, &[cost.part, reach.part]);
     }
 
     /// Returns the argument of a request to give back `n` permits: a grant's, or any. In place of
     /// the reach it has how far ahead of the clock a permit can be and leave at once: others wait.
     pub(super) fn giving(&self, n: u64, mark: Option<Mark>) -> Vec<u8> {
-        let mut arg = Vec::with_capacity(72);
+        let mut arg = Vec::with_capacity(96);
         let at_once = self.rate.ticks(self.at_once());
         // More than this is never ahead of the clock.
         self.argue(&mut arg, n, 2 * SPAN, at_once);
-        let at = mark.map_or(ALWAYS, |mark| mark.at);
-        // A grant of another rate can have a part that this rate does not have. With it, the script
-        // would write a value that can't be read.
-        let part = at.part.min(self.rate.n().saturating_sub(1));
+        let (at, faster) = mark.map_or((ALWAYS, None), |mark| self.carried(mark));
+        let faster = faster.map_or([0, 0], |rate| [rate.n(), rate.period()]);
         // In a queue, each grant is a place in a line, as a reservation is.
         let delays = at_once < self.rate.reach();
         let is_reserved = mark.is_some_and(|mark| mark.is_reserved || delays);
-        pack(&mut arg, &[at.whole, part, is_reserved.into()]);
+        pack(&mut arg, &[at.whole, at.part, is_reserved.into()]);
+        pack(&mut arg, &faster);
         arg
+    }
+
+    /// Returns the mark of a grant at this rate, or at the rate of the grant if that is faster.
+    /// When the rate changed is not known. So that no permit comes back that one of the rates has
+    /// refilled, a faster rate counts from the grant on, and a slower one from now on, as the
+    /// server knows.
+    fn carried(&self, mark: Mark) -> (Ticks, Option<Rate>) {
+        let rate = &self.rate;
+        let Some((old, then)) = mark.by.filter(|(old, _)| !old.is_as_fast(rate)) else {
+            return (mark.at, None);
+        };
+        // The microseconds of a permit, both times n of both rates.
+        let [mine, others] = [(rate, &old), (&old, rate)].map(|(one, other)| one.cost(other.n()));
+        if mine > others {
+            return (mark.at, Some(old));
+        }
+        let ahead = old.units(mark.at).saturating_sub(old.units(whole(then)));
+        let used = ahead.saturating_mul(rate.period().into()) / u128::from(old.period().max(1));
+        let at = rate.units(whole(then)).saturating_add(used);
+        (rate.ticks(at), None)
     }
 
     /// Returns how far ahead of the clock a permit can be and leave at once.
@@ -120,6 +137,9 @@ impl Bucket {
             false => told.next(ALWAYS.whole)?,
         };
         let now = told.next(SPAN)?;
+        if granted && told.next(SPAN)? != self.rate.period() {
+            return Err(BadReply);
+        }
         let mut idle = Ticks { whole, part };
         if granted {
             let before = self.rate.units(idle).checked_sub(self.rate.cost(n));
@@ -179,7 +199,12 @@ impl Bucket {
             ready if ready > now => granted.with_ready_at(tick(ready)),
             _ => granted,
         };
-        Ok(Taken { granted, mark })
+        let rate = Some(self.rate);
+        Ok(Taken {
+            granted,
+            mark,
+            rate,
+        })
     }
 
     /// Reads what `bucket.give` returns: how many permits, rounded up.

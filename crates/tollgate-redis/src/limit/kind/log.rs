@@ -67,6 +67,7 @@ impl Log {
         Ok(Taken {
             granted,
             mark: Ticks { whole: at, part: 0 },
+            rate: None,
         })
     }
 

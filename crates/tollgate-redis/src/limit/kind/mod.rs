@@ -11,7 +11,7 @@ use tollgate::outcome::Charged;
 use tollgate::{Denied, Granted, Tick};
 
 use crate::limit::bounds::SPAN;
-use crate::limit::rate::Ticks;
+use crate::limit::rate::{Rate, Ticks};
 use crate::script::Kinds;
 use crate::script::packed::{BadReply, Packed, pack};
 
@@ -36,6 +36,8 @@ pub(crate) struct Mark {
     pub(crate) at: Ticks,
     /// Whether nothing comes back while others wait behind the grant.
     pub(crate) is_reserved: bool,
+    /// For a bucket, the rate that granted, and the microsecond of the grant.
+    pub(crate) by: Option<(Rate, u64)>,
 }
 
 /// A granted request.
@@ -44,6 +46,8 @@ pub(crate) struct Taken {
     /// The grant, in ticks since 2026-01-01 00:00 UTC on the server's clock.
     pub(crate) granted: Granted,
     pub(crate) mark: Ticks,
+    /// The rate of a bucket.
+    pub(crate) rate: Option<Rate>,
 }
 
 /// The state of a key at the server's time.
@@ -142,7 +146,7 @@ impl Kind {
     }
 
     fn argued(&self, n: u64, first: Option<u64>) -> Vec<u8> {
-        let mut arg = Vec::with_capacity(72);
+        let mut arg = Vec::with_capacity(80);
         match self {
             Self::Bucket(bucket) => bucket.argue(&mut arg, n, SPAN, bucket.rate.reach()),
             Self::Window(window) => {

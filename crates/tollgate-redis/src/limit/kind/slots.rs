@@ -92,6 +92,7 @@ impl Slots {
                 whole: seen.first,
                 part: 0,
             },
+            rate: None,
         })
     }
 

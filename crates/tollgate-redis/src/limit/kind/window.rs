@@ -153,6 +153,7 @@ impl Window {
                 whole: seen.ends,
                 part: 0,
             },
+            rate: None,
         })
     }
 
