@@ -21,7 +21,7 @@ use crate::answered::{self, Ended};
 use crate::deciding::{Deciding, Undo, spawn};
 use crate::head::Head;
 use crate::report::{self, Decided as Reported};
-use crate::settings::Settings;
+use crate::settings::{ReadsRequests, Settings};
 
 /// The limits of a [`RateLimitLayer`](crate::RateLimitLayer) that follows a policy.
 pub struct ByPolicy<C: Clock = SystemClock> {
@@ -64,13 +64,6 @@ impl Facts for AllFacts<'_> {
         let own = self.own.and_then(|own| own(&self.request, name));
         own.map_or_else(|| self.request.values(name), FactValues::from)
     }
-}
-
-/// A policy, for settings that do not know its clock.
-pub(crate) trait ReadsRequests: Send + Sync {
-    /// Returns the facts of a request. What the policy's file says of clients comes before what the
-    /// program says.
-    fn facts<'r>(&self, head: Head<'r>, settings: &Settings) -> RequestFacts<'r>;
 }
 
 impl<C: PolicyClock> ReadsRequests for LivePolicy<C> {

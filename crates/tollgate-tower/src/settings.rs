@@ -15,8 +15,6 @@ use crate::answered::{Ended, Outcome};
 use crate::decision::LayerDecision;
 use crate::head::Head;
 use crate::peer;
-#[cfg(feature = "policy")]
-use crate::policy::ReadsRequests;
 use crate::report::{Report, Reports};
 
 /// What happens to a request that lacks the key of its limit.
@@ -71,6 +69,14 @@ pub struct Settings {
     /// Whether gRPC calls are refused with a gRPC status.
     #[cfg(feature = "tonic")]
     pub(crate) grpc: bool,
+}
+
+#[cfg(feature = "policy")]
+/// A policy, for settings that do not know its clock.
+pub(crate) trait ReadsRequests: Send + Sync {
+    /// Returns the facts of a request. What the policy's file says of clients comes before what the
+    /// program says.
+    fn facts<'r>(&self, head: Head<'r>, settings: &Settings) -> RequestFacts<'r>;
 }
 
 /// A place among the requests that wait.
