@@ -2,6 +2,7 @@
 //! permits that each lease holds, and the rest of the total. The second is one word with the whole
 //! limit, which counts each permit when it is used.
 
+mod draws;
 mod exact;
 mod model;
 mod run;
