@@ -51,12 +51,9 @@ impl Contestant for ToldShards {
     }
 }
 
-/// How many permits a thread draws at once.
-const LEASE: u64 = 64;
-
-/// The total of all leases, enough for the most threads in any measurement. The empty bucket can
-/// hold more than that.
-const ALL_LEASES: u64 = LEASE * 1024;
+/// The total of all leases, which the threads share equally. The empty bucket can hold more than
+/// that.
+const ALL_LEASES: u64 = 1 << 16;
 
 /// A limiter that lends permits to each thread.
 pub(crate) struct Lending<K>(Leases<TokenBucket, K>);
@@ -74,8 +71,8 @@ impl<K: Clock + Sync> Handled for Lending<K> {
     where
         K: 'a;
 
-    fn handle(&self, _threads: usize) -> Leased<'_, K> {
-        Leased(self.0.lease(LEASE))
+    fn handle(&self, threads: usize) -> Leased<'_, K> {
+        Leased(self.0.lease(ALL_LEASES / threads as u64))
     }
 }
 
