@@ -108,9 +108,9 @@ pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, LimiterError> {
     let shards = shared(ToldShards::new(kind)?);
     add("sharded_tick", "sharded", Tick, shards);
     let lending = per_thread(Lending::new(kind, SystemClock)?);
-    add("lease_system", "lease of 64", System, lending);
+    add("lease_system", "lease", System, lending);
     let lending = per_thread(Lending::new(kind, &COARSE)?);
-    add("lease_coarse", "lease of 64", Coarse, lending);
+    add("lease_coarse", "lease", Coarse, lending);
 
     add(
         "slots_system",

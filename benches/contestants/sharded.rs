@@ -1,5 +1,6 @@
 //! Limits with more than one word: a word for each core, and permits that each thread holds.
 
+use tollgate::algorithm::Lend;
 use tollgate::clock::{Clock, NoClock};
 use tollgate::error::{LimiterError, QuotaError};
 use tollgate::leases::Lease;
@@ -51,20 +52,14 @@ impl Contestant for ToldShards {
     }
 }
 
-/// How many permits a thread draws at once.
-const LEASE: u64 = 64;
-
-/// The total of all leases, enough for the most threads in any measurement. The empty bucket can
-/// hold more than that.
-const ALL_LEASES: u64 = LEASE * 1024;
-
-/// A limiter that lends permits to each thread.
+/// A limiter that lends half of its burst to the threads, in equal shares.
 pub(crate) struct Lending<K>(Leases<TokenBucket, K>);
 
 impl<K: Clock> Lending<K> {
     pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, LimiterError> {
-        let leases = Leases::with_clock(divisible(kind)?, ALL_LEASES, clock)?;
-        Ok(Self(leases))
+        let bucket = divisible(kind)?;
+        let total = bucket.most_lent() / 2;
+        Ok(Self(Leases::with_clock(bucket, total, clock)?))
     }
 }
 
@@ -74,8 +69,8 @@ impl<K: Clock + Sync> Handled for Lending<K> {
     where
         K: 'a;
 
-    fn handle(&self, _threads: usize) -> Leased<'_, K> {
-        Leased(self.0.lease(LEASE))
+    fn handle(&self, threads: usize) -> Leased<'_, K> {
+        Leased(self.0.lease(self.0.max_lent() / threads as u64))
     }
 }
 

@@ -12,8 +12,9 @@
 //! ```
 //!
 //! The two words need not agree at any moment. A new lease reserves its size from what is left of
-//! `total`. Whenever the lease is empty, it draws up to its size from the limiter's word. When it
-//! is dropped, it gives back its permits first and its size second.
+//! `total`. Whenever the lease is empty, it draws up to its size from the limiter's word. How much
+//! it draws depends on how long its last draw lasted, and on no other lease. When it is dropped, it
+//! gives back its permits first and its size second.
 //!
 //! # Why the bound is exact
 //!

@@ -46,11 +46,11 @@ static ALL: [About; 14] = [
         NO_WRITE,
     ),
     about(
-        "lease of 64",
+        "lease",
         [
             "a decision takes a permit that its thread already holds",
-            "a decision takes a permit that its thread already holds, and 63 of 64 decisions touch \
-             no shared word",
+            "a decision takes a permit that its thread already holds, and few decisions touch a \
+             shared word",
         ],
         NO_WRITE,
     ),

@@ -12,7 +12,7 @@ use super::tables::number;
 use crate::table::bare;
 
 /// The limiters that take a bucket's quota, the simplest first.
-const LIMITERS: [&str; 3] = ["token bucket", "sharded", "lease of 64"];
+const LIMITERS: [&str; 3] = ["token bucket", "sharded", "lease"];
 
 const CLOCKS: [(Source, &str); 3] = [
     (Source::System, "system"),
@@ -69,7 +69,7 @@ Limiters within 10 % of the quickest are tied; the table names the simplest one.
 
 token bucket  one word that all threads share: Limiter
 sharded       a word for each core: Sharded
-lease of 64   each thread takes 64 permits at a time: Leases
+lease         each thread takes many permits at a time: Leases
 system        the limiter reads the clock for each decision
 coarse        a thread reads the clock each millisecond, for all decisions
 given tick    the caller passes the time
@@ -95,7 +95,7 @@ mod tests {
             quickest(figures).map(|(limiter, _)| limiter)
         };
         assert_eq!(of([10.0, 9.5, 9.2]), Some("token bucket"));
-        assert_eq!(of([10.0, 9.0, 8.0]), Some("lease of 64"));
+        assert_eq!(of([10.0, 9.0, 8.0]), Some("lease"));
         assert_eq!(of([10.0, 1.0, 0.95]), Some("sharded"));
         assert_eq!(quickest(std::iter::empty()), None);
     }

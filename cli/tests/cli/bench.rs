@@ -144,7 +144,7 @@ fn the_scaling_has_two_columns_for_each_number_of_threads() {
 #[test]
 fn the_quickest_limiter_of_each_clock_has_the_figure_of_its_own_row() {
     let quickest = part(&TEXT.1, "which limiter is quickest");
-    let limiters = ["token bucket", "sharded", "lease of 64"];
+    let limiters = ["token bucket", "sharded", "lease"];
     for n in THREADS {
         let title = match n {
             "1" => "1 thread".to_owned(),

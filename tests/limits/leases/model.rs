@@ -10,6 +10,22 @@ use tollgate_audit::{Audit, Bounded, Log};
 pub(super) struct Held {
     pub(super) size: u64,
     pub(super) held: u64,
+    /// What it had after its last draw, and when.
+    pub(super) drawn: (u64, Tick),
+}
+
+impl Held {
+    /// Returns how much it draws: enough for 16 384 nanoseconds, by how long the last draw lasted.
+    /// That is at most twice as much, at least 64 permits, and at most its size.
+    fn draw(&self, now: Tick) -> u64 {
+        let (last, at) = self.drawn;
+        let lasted = now.saturating_since(at).as_nanos() / 16_384;
+        let draw = match lasted {
+            0 => u128::from(last) * 2,
+            more => u128::from(last) / more,
+        };
+        u64::try_from(draw.max(64).min(self.size.into())).expect("a size")
+    }
 }
 
 pub(super) struct Model {
@@ -53,19 +69,28 @@ impl Model {
     /// Takes a lease from what is left of the total.
     pub(super) fn lease(&mut self, asked: u64) -> u64 {
         let size = asked.min(self.total - self.lent());
-        self.leases.push(Held { size, held: 0 });
+        self.leases.push(Held {
+            size,
+            held: 0,
+            drawn: (0, Tick::ZERO),
+        });
         size
     }
 
-    /// Takes permits that the lease holds. If these are too few, the lease is filled first, and the
+    /// Takes permits that the lease holds. If these are too few, the lease draws first, and the
     /// limiter must have what is still missing.
     pub(super) fn acquire(&mut self, of: usize, n: u64, now: Tick) -> Result<(), Denied> {
         let (view, limit) = (self.limiter.at(now), self.limit());
         let lease = &mut self.leases[of];
-        if lease.held < n {
-            lease.held += view.take_up_to(lease.size - lease.held).n();
+        let is_drawn = lease.held < n;
+        if is_drawn {
+            let draw = lease.draw(now).max(n).min(lease.size);
+            lease.held += view.take_up_to(draw.saturating_sub(lease.held)).n();
         }
         if n <= lease.held && lease.held > 0 {
+            if is_drawn {
+                lease.drawn = (lease.held, now);
+            }
             lease.held -= n;
             return Ok(());
         }
@@ -76,6 +101,9 @@ impl Model {
         if n == 0 || view.time_until(missing) == Some(Duration::ZERO) {
             let _ = view.try_acquire_n(missing)?;
             lease.held = 0;
+            if n > 0 {
+                lease.drawn = (n, now);
+            }
             return Ok(());
         }
         Err(match view.time_until(missing) {
@@ -85,6 +113,7 @@ impl Model {
     }
 
     pub(super) fn give_back(&mut self, of: usize, now: Tick) -> u64 {
+        self.leases[of].drawn = (0, Tick::ZERO);
         let held = std::mem::take(&mut self.leases[of].held);
         self.limiter.at(now).refund(held)
     }

@@ -1,8 +1,10 @@
 //! Runs leases and their model side by side.
 
+use std::cmp::Ordering;
+
 use tollgate::leases::Lease;
 
-use super::model::Model;
+use super::model::{Held, Model};
 use crate::support::algorithms::any_edge;
 use crate::support::*;
 
@@ -138,7 +140,7 @@ impl Run<'_> {
 
     fn acquire(&mut self, of: usize) {
         let n = self.any_count(of);
-        let before = self.model.leases[of].held;
+        let Held { held, drawn, .. } = self.model.leases[of];
         let right = self.model.acquire(of, n, self.now);
         let got = match (n, self.random.below(2)) {
             (1, 0) => self.leases[of].try_acquire(),
@@ -149,10 +151,16 @@ impl Run<'_> {
             self.right("the answer", got, right);
             self.seen.note(match n {
                 0 => "granted 0",
-                n if n <= before => "held",
+                n if n <= held => "held",
                 _ if self.model.leases[of].held > 0 => "drawn",
                 _ => "taken from the limiter",
             });
+            let draws = (drawn.0, self.model.leases[of].drawn.0);
+            match draws.1.cmp(&draws.0) {
+                Ordering::Greater if draws.0 >= 64 => self.seen.note("a larger draw"),
+                Ordering::Less if draws.1 >= 64 => self.seen.note("a smaller draw"),
+                _ => {}
+            }
             return self.used(n);
         };
         self.right("the answer", got, right);

@@ -13,8 +13,7 @@ use tollgate_versus::{
 use super::asked::Asked;
 use super::contestants::bucket::bucket;
 use super::contestants::{Source, entries};
-use super::lent::Lending;
-use super::timing::{Aligned, Contestant, Kind, PerThread, Runner};
+use super::timing::{Aligned, Contestant, Kind, Runner};
 use super::told::AskedAt;
 
 pub(crate) type Named = (&'static str, Box<dyn Runner>);
@@ -40,10 +39,6 @@ pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, LimiterError
     let governor = Asked::checked(kind, Governor::system);
     let governor = governor.expect("governor decides correctly");
     all.push(("governor_system", shared(governor)));
-    if kind == Kind::Allowed {
-        let lending = Lending::new(SystemClock)?;
-        all.push(("lease_1024_system", Box::new(PerThread(lending))));
-    }
     windows(&mut all, kind, threads);
     counted(&mut all, kind)?;
     Ok(all)

@@ -7,7 +7,6 @@ mod asked;
 #[path = "../../../contestants/mod.rs"]
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
-mod lent;
 mod limiters;
 mod told;
 

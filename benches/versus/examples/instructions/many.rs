@@ -96,6 +96,8 @@ fn leased(quota: Quota, size: u64, allowed: bool, count: u64) -> u64 {
     let limiter =
         Leases::with_clock(bucket(quota), size, SystemClock).expect("a total that can be lent");
     let mut lease = limiter.lease(size);
+    // The next draw is as large.
+    let _ = lease.try_acquire_n(size / 2);
     ready(|| lease.try_acquire().is_ok(), allowed);
     times(count, || counted_lease(&mut lease) == allowed)
 }

@@ -72,7 +72,7 @@ static LOOKS: [Look; 17] = [
     look("the timing alone", 0x59606A, 0xA2A9B3, Mark::Down, "1 3"),
     look("token bucket", 0x0969DA, 0x58A6FF, Mark::Circle, ""),
     look("sharded", 0x1A7F37, 0x56D364, Mark::Up, ""),
-    look("lease of 64", 0x8250DF, 0xD2A8FF, Mark::Square, ""),
+    look("lease", 0x8250DF, 0xD2A8FF, Mark::Square, ""),
     look("60 slots", 0x0A7C86, 0x4CC9D6, Mark::Diamond, ""),
     look("log of 1000", 0xBF3989, 0xF778BA, Mark::Down, ""),
     look("keyed", 0x9A6700, 0xE3B341, Mark::Ring, ""),

@@ -17,7 +17,7 @@ fn drawn(title: &str) -> (BTreeSet<&'static str>, usize, usize) {
             "floor",
             "token bucket",
             "sharded",
-            "lease of 64",
+            "lease",
             "std mutex",
             "governor",
             "ratelimit",
