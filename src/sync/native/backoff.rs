@@ -19,13 +19,14 @@ const HINTS: u32 = 12;
 /// Waits after the first failed exchange.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    has_waited: bool,
+    /// The number of hints in the next wait.
+    hints: u32,
 }
 
 impl Backoff {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        Self { has_waited: false }
+        Self { hints: HINTS }
     }
 
     /// Returns the current value. If it is not the one that the caller saw, another thread is
@@ -33,7 +34,7 @@ impl Backoff {
     #[inline(always)]
     pub(crate) fn wait_if_changed<T: PartialEq>(&mut self, seen: T, load: impl Fn() -> T) -> T {
         let now = load();
-        if now == seen || self.has_waited {
+        if now == seen || self.hints == 0 {
             return now;
         }
         self.wait();
@@ -43,11 +44,8 @@ impl Backoff {
     /// Waits after a failed exchange, if it is the first.
     #[inline(always)]
     pub(crate) fn wait(&mut self) {
-        if !self.has_waited {
-            for _ in 0..HINTS {
-                core::hint::spin_loop();
-            }
-            self.has_waited = true;
+        for _ in 0..core::mem::take(&mut self.hints) {
+            core::hint::spin_loop();
         }
     }
 }
@@ -56,7 +54,7 @@ impl Backoff {
 mod tests {
     use core::cell::Cell;
 
-    use super::Backoff;
+    use super::{Backoff, HINTS};
 
     #[test]
     fn a_thread_waits_and_loads_again_once_and_only_if_the_word_changed() {
@@ -67,10 +65,10 @@ mod tests {
         };
         let mut backoff = Backoff::new();
         assert_eq!(backoff.wait_if_changed(6, || load(5)), 6);
-        assert_eq!((loads.get(), backoff.has_waited), (1, false));
+        assert_eq!((loads.get(), backoff.hints), (1, HINTS));
         assert_eq!(backoff.wait_if_changed(6, || load(5)), 8);
-        assert_eq!((loads.get(), backoff.has_waited), (3, true));
+        assert_eq!((loads.get(), backoff.hints), (3, 0));
         assert_eq!(backoff.wait_if_changed(8, || load(5)), 9);
-        assert_eq!((loads.get(), backoff.has_waited), (4, true));
+        assert_eq!((loads.get(), backoff.hints), (4, 0));
     }
 }
