@@ -33,7 +33,7 @@
 //! the first.
 
 use super::SlidingLog;
-use super::shape::{is_claim, tick_of, told};
+use super::shape::{is_claim, kind_of, tick_of, told};
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Backoff, Ordering, inject_fault};
 
@@ -69,11 +69,7 @@ impl<C> SlidingLog<C> {
 
     #[inline(always)]
     fn read(&self, position: u64) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `exchange`: a thread that reads an entry
-        // sees all entries before it, and then loads no older head than the one under which the
-        // entry was claimed. Models: log::
-        self.entry(position)
-            .map_or(0, |entry| entry.load(Ordering::Acquire))
+        self.entry(position).map_or(0, load)
     }
 
     /// Exchanges an entry. Returns false if another thread changed it first.
@@ -99,34 +95,30 @@ impl<C> SlidingLog<C> {
             .is_ok()
     }
 
-    /// Moves the head to the next permit. `None` if another thread has moved it already.
-    fn catch_up(&self, view: &LogView) -> Option<LogView> {
-        let (head, past) = (view.next, 0);
-        self.advance(view.head, head).then_some(LogView {
-            head,
-            past,
-            ..*view
-        })
-    }
-
-    /// Reads the log, at most `most` entries past the head. `None` if the head moves meanwhile.
+    /// Reads the log, from the head to the oldest entry, but at most a stride. `None` if the head
+    /// moves meanwhile.
     #[inline(always)]
-    fn view(&self, most: u64, now: Tick) -> Option<LogView> {
-        let head = self.load();
-        let (mut past, mut next) = (0, head);
-        let mut newest = self.read(self.shape.before(head));
-        let mut oldest = self.read(head);
-        while past < most && self.shape.is_filled(next, oldest) && !is_unentered(oldest) {
+    fn view(&self, now: Tick) -> Option<LogView> {
+        let (shape, head) = (self.shape, self.load());
+        let permit = shape.permit(head, 0);
+        let mut newest = self.read(shape.before(head));
+        let (mut past, mut oldest) = (0, newest);
+        let to_the_end = self.ring.get(shape.index(head) as usize..);
+        let stride = shape.stride as usize;
+        for entry in to_the_end.unwrap_or_default().iter().take(stride) {
+            oldest = load(entry);
+            let skips = inject_fault!(TakesUnentered) && shape.is_filled(head, oldest); // FAULT
+            if kind_of(oldest) != permit && !skips {
+                break;
+            }
             newest = oldest;
             past += 1;
-            next = self.shape.after(next, 1);
-            oldest = self.read(next);
         }
         let is_steady = self.load() == head || inject_fault!(TrustsAnOldHead); // FAULT
         is_steady.then(|| LogView {
             head,
             past,
-            next,
+            next: shape.after(head, past),
             oldest,
             newest,
             now: told(now).max(tick_of(newest)),
@@ -136,25 +128,26 @@ impl<C> SlidingLog<C> {
     /// Reads the log in one attempt. `None` if another thread has to be helped or interferes.
     #[inline(always)]
     pub(super) fn glance(&self, now: Tick) -> Option<LogView> {
-        let view = self.view(self.shape.stride - 1, now)?;
-        (!self.shape.is_filled(view.next, view.oldest)).then_some(view)
+        let view = self.view(now)?;
+        (!self.shape.is_filled(view.head, view.oldest)).then_some(view)
     }
 
     /// Reads the log. Enters a claim that has not been entered, and moves the head if it has fallen
     /// behind.
     pub(super) fn look(&self, now: Tick) -> LogView {
         loop {
-            let Some(view) = self.view(self.shape.limit, now) else {
+            let Some(view) = self.view(now) else {
                 continue;
             };
-            if self.shape.is_filled(view.next, view.oldest) {
+            if !self.shape.is_filled(view.head, view.oldest) {
+                return view;
+            }
+            if is_claim(view.oldest) {
                 // The thread that claimed is probably about to enter it.
                 Backoff::new().wait();
                 self.help(&view);
-            } else if view.past < self.shape.stride {
-                return view;
-            } else if let Some(view) = self.catch_up(&view) {
-                return view;
+            } else {
+                self.advance(view.head, view.next);
             }
         }
     }
@@ -220,8 +213,10 @@ impl<C> SlidingLog<C> {
         if !self.exchange(view.next, view.oldest, permit) {
             return None;
         }
-        if view.past + 1 == self.shape.stride {
-            self.advance(view.head, self.shape.after(view.next, 1));
+        // `view` reads no further than a stride, or than the end of the ring.
+        let after = self.shape.after(view.next, 1);
+        if view.past + 1 == self.shape.stride || self.shape.index(after) == 0 {
+            self.advance(view.head, after);
         }
         Some(view.now)
     }
@@ -233,10 +228,16 @@ impl<C> SlidingLog<C> {
             return self.claim_one(view);
         }
         let laps = view.past + n > self.shape.limit && !inject_fault!(LapsTheHead); // FAULT
-        let view = &if laps { self.catch_up(view)? } else { *view };
+        let mut view = *view;
+        if laps {
+            if !self.advance(view.head, view.next) {
+                return None;
+            }
+            view.head = view.next;
+        }
         let claim = self.shape.claim(view.next, n);
         self.exchange(view.next, view.oldest, claim)
-            .then(|| self.entered(view, claim, last))
+            .then(|| self.entered(&view, claim, last))
     }
 
     #[cold]
@@ -248,7 +249,7 @@ impl<C> SlidingLog<C> {
         // Another thread has entered the claim. The claim's first entry stays until it is claimed
         // again, a lap later. An entry of the same parity, two laps later, needs a later head.
         let entry = self.read(view.next);
-        let is_permit = self.shape.is_filled(view.next, entry) && !is_claim(entry);
+        let is_permit = kind_of(entry) == self.shape.permit(view.next, 0);
         if is_permit && self.shape.between(view.next, self.load()) <= self.shape.limit {
             return tick_of(entry);
         }
@@ -271,8 +272,10 @@ impl<C> SlidingLog<C> {
     }
 }
 
-/// Returns whether an entry is a claim whose permits have to be entered first.
 #[inline(always)]
-fn is_unentered(entry: u64) -> bool {
-    is_claim(entry) && !inject_fault!(TakesUnentered) // FAULT
+fn load(entry: &AtomicU64) -> u64 {
+    // ORDERING: Acquire. It pairs with the release in `exchange`: a thread that reads an entry sees
+    // all entries before it, and then loads no older head than the one under which the entry was
+    // claimed. Models: log::
+    entry.load(Ordering::Acquire)
 }

@@ -16,8 +16,8 @@
 //! says how often the ring has gone round. A claim of several permits stands in the entry of its
 //! first permit until all of them have been entered.
 //!
-//! An entry's parity says in which lap it was entered. The first lap has parity 1, so an entry of
-//! this lap differs from one of the lap before, and an entry of 0 has never been used.
+//! An entry's parity says in which lap it was entered, so an entry of this lap differs from one of
+//! the lap before. The first lap has parity 1, which an entry of 0, never used, has not.
 //!
 //! No entry ever occurs twice at the same index: two permits there are at least a period apart, and
 //! two claims are of different laps, which wrap after 2^62 permits or more.
@@ -34,7 +34,8 @@ const LAST: u64 = u64::MAX >> 2;
 /// The bit of an entry that is a claim.
 const CLAIM: u64 = 1 << 63;
 
-/// How far the head may fall behind before it is moved: the number of entries in a cache line.
+/// How many permits are claimed between two moves of the head: the number of entries in a cache
+/// line.
 const STRIDE: u64 = 8;
 
 /// The layout, precomputed: shifts by a variable would be a large part of a decision's cost.
@@ -112,7 +113,7 @@ impl LogLayout {
     /// Returns whether this entry is of the position's own lap, and not of the one before.
     #[inline(always)]
     pub(super) const fn is_filled(&self, position: u64, entry: u64) -> bool {
-        entry & 1 == self.parity(position) && entry != 0
+        entry & 1 == self.parity(position)
     }
 
     /// Returns the entry for a permit at this tick.
@@ -140,6 +141,12 @@ impl LogLayout {
             _ => tick_of(entry) + self.period,
         }
     }
+}
+
+/// Returns an entry's parity, and whether it is a claim.
+#[inline(always)]
+pub(super) const fn kind_of(entry: u64) -> u64 {
+    entry & (CLAIM | 1)
 }
 
 /// Returns whether an entry is a claim, and not a permit.
