@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use contestants::bucket::{bucket, keep_coarse};
 use contestants::floor::Counted;
 use contestants::sampling::Sampled;
-use contestants::timing::{Aligned, Contestant, Kind};
+use contestants::timing::{Aligned, Contestant, Kind, PerThread};
+use contestants::window::{self, LockedLog, LockedLogNow};
 use contestants::{Entry, entries};
 use tollgate::clock::NoClock;
 use tollgate::{Adjustable, Concurrency, Keyed, Tick, TokenBucket};
@@ -97,6 +98,10 @@ fn all() -> Vec<Named> {
     all.push((RAW, Box::new(Aligned(Counted::new()))));
     all.push(("hot_key_tick", Box::new(Aligned(HotKey(key)))));
     all.push(("adjustable_tick", Box::new(Aligned(Changing(changing)))));
+    let locked = LockedLogNow(LockedLog::new(Kind::Allowed));
+    all.push(("mutex_log_system", Box::new(Aligned(locked))));
+    let locked = window::Told(LockedLog::new(Kind::Allowed), Kind::Allowed);
+    all.push(("mutex_log_tick", Box::new(PerThread(locked))));
     let inside = Inside(Concurrency::new(1000).expect("a limit"));
     all.push(("concurrency", Box::new(Aligned(inside))));
     all
@@ -268,6 +273,15 @@ impl Figures {
         self.judge(&what, value, value <= 1.2, "<= 1.2");
     }
 
+    fn judge_the_log(&mut self) {
+        for clock in ["system", "tick"] {
+            let locked = format!("mutex_log_{clock}");
+            let value = self.ratio(&format!("log_{clock}"), &locked, |(race, _)| race.ns);
+            let what = format!("log, {clock}: time relative to a std mutex around a ring");
+            self.judge(&what, value, value <= 1.0, "<= 1");
+        }
+    }
+
     fn judge_the_others(&mut self) {
         for (name, before) in WITHOUT_WAITING {
             let value = before / self.ratio(name, "floor", |(race, _)| race.ns);
@@ -338,6 +352,7 @@ fn main() -> ExitCode {
     }
     if threads == 2 && figures.seen.len() == all().len() {
         figures.judge_the_word();
+        figures.judge_the_log();
         figures.judge_the_others();
     }
     ExitCode::from(u8::from(figures.missed && has("--strict")))

@@ -10,7 +10,7 @@ mod locked;
 pub(crate) mod sampling;
 mod sharded;
 pub(crate) mod timing;
-mod window;
+pub(crate) mod window;
 
 use std::sync::Mutex;
 

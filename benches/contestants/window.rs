@@ -1,5 +1,7 @@
-//! The multiword windows: 60 slots, and a log of 1000 permits.
+//! The multiword windows: 60 slots, and a log of 1000 permits; and a mutex around such a log.
 
+use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tollgate::clock::{NoClock, SystemClock};
@@ -46,11 +48,48 @@ pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, Limiter
 /// a full log by one; or with the same number of permits a day, which the caller takes before the
 /// measurement.
 pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, LimiterError> {
-    let period = match kind {
+    SlidingLog::with_clock(Quota::per(LOG, log_period(kind)), clock)
+}
+
+const fn log_period(kind: Kind) -> Duration {
+    match kind {
         Kind::Allowed => Duration::from_nanos(100),
         Kind::Denied => Duration::from_secs(86_400),
-    };
-    SlidingLog::with_clock(Quota::per(LOG, period), clock)
+    }
+}
+
+/// A mutex around the ticks of the last permits. It decides as a log does.
+pub(crate) struct LockedLog {
+    ticks: Mutex<VecDeque<u64>>,
+    period: u64,
+}
+
+#[allow(dead_code, reason = "not every bench compares logs")]
+impl LockedLog {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self {
+            ticks: Mutex::new(VecDeque::with_capacity(LOG as usize)),
+            period: log_period(kind).as_nanos() as u64,
+        }
+    }
+}
+
+impl Window for LockedLog {
+    #[inline(always)]
+    fn is_allowed_at(&self, now: Tick) -> bool {
+        let Ok(mut ticks) = self.ticks.lock() else {
+            return false;
+        };
+        let now = now.as_nanos().max(ticks.back().copied().unwrap_or(0));
+        if ticks.len() == LOG as usize {
+            match ticks.front() {
+                Some(oldest) if oldest + self.period > now => return false,
+                _ => ticks.pop_front(),
+            };
+        }
+        ticks.push_back(now);
+        true
+    }
 }
 
 /// Empties a window for denied decisions.
@@ -101,6 +140,17 @@ impl Contestant for Log {
 
     fn prepare(&self) {
         exhaust(&self.0, self.1);
+    }
+}
+
+/// A mutex around a log, with the system clock.
+#[allow(dead_code, reason = "not every bench compares logs")]
+pub(crate) struct LockedLogNow(pub(crate) LockedLog);
+
+impl Contestant for LockedLogNow {
+    #[inline(always)]
+    fn decide(&self, _turn: u64) -> bool {
+        self.0.is_allowed_at(now())
     }
 }
 

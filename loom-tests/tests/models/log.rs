@@ -2,6 +2,7 @@
 //! the claims, around the ring more than once. No period counts more than the limit. A thread that
 //! stops does not hold up the others. The models find faults in this.
 
+use tollgate::sync::model::exchanges;
 use tollgate_loom_tests::logged::{Call, Rules, ask, take, take_up_to, time_until};
 use tollgate_loom_tests::prelude::*;
 use tollgate_loom_tests::rules::{each_interval, grants};
@@ -29,13 +30,15 @@ fn actions(calls: &[Call]) -> Vec<Action> {
     calls.iter().map(action).collect()
 }
 
-/// A scenario on a log with this limit in 10 ns.
+/// A log with this limit in 10 ns.
+fn log(limit: u64) -> Tested {
+    let quota = Quota::per(limit, Duration::from_nanos(PERIOD));
+    SlidingLog::with_clock(quota, NoClock).expect("a quota")
+}
+
 fn scenario(limit: u64, before: &[Call], actors: &[&[Call]]) -> Scenario {
-    let make = move || {
-        let quota = Quota::per(limit, Duration::from_nanos(PERIOD));
-        SlidingLog::with_clock(quota, NoClock).expect("a quota")
-    };
-    let mut scenario = Scenario::at(make).rule(move |played| never_more(limit, played));
+    let mut scenario =
+        Scenario::at(move || log(limit)).rule(move |played| never_more(limit, played));
     for (who, calls) in actors.iter().enumerate() {
         let before = if who == 0 { before } else { &[] };
         scenario = scenario.actor_after(&actions(before), &actions(calls));
@@ -123,9 +126,15 @@ fn laps(limit: u64, run: &mut Run) {
     explore(limit, &[take(limit, 5)], &[&[take(1, 21)], late], run);
 }
 
-/// Two claims of the only permit, a period apart.
+/// An actor looks at the ring while another goes around it.
+fn late_look(run: &mut Run) {
+    let other: &[Call] = &[take(1, 20), take(1, 21)];
+    explore(2, &[take(2, 5)], &[&[take(1, 30)], other], run);
+}
+
+/// Two claims of all permits, a period apart.
 fn two_claims(run: &mut Run) {
-    explore(1, &[take(1, 5)], &[&[take(1, 20)], &[take(1, 31)]], run);
+    explore(2, &[take(2, 5)], &[&[take(2, 20)], &[take(2, 31)]], run);
 }
 
 /// Three threads: two claim, and the third makes one of these calls, the first under a limit of one
@@ -183,6 +192,54 @@ fn one_stops_on_its_way(run: &mut Run) {
     one_stops(&cases, run);
 }
 
+/// Returns how many exchanges this call makes.
+fn exchanges_of(log: &Tested, call: Call) -> u64 {
+    exchanges(|| {
+        ask(log, call);
+    })
+}
+
+/// Two actors each take one permit: one exchange each, and one more for the actor that lost.
+fn two_exchange(run: &mut Run) {
+    run.explore_all(vec![[1, 1], [1, 2], [2, 1]], |layout| {
+        let log = Arc::new(log(16));
+        let actors = [(), ()].map(|()| {
+            let log = Arc::clone(&log);
+            actor(move || exchanges_of(&log, take(1, 20)))
+        });
+        let made = layout.act(actors.into());
+        [made[0], made[1]]
+    });
+}
+
+#[test]
+fn one_exchange_a_permit() {
+    let alone = |run: &mut Run| {
+        run.explore(|_| {
+            let log = log(16);
+            let of_each: Vec<_> = (0..16).map(|_| exchanges_of(&log, take(1, 20))).collect();
+            // Every eighth permit moves the head, which takes another exchange.
+            assert_eq!(of_each, [1, 1, 1, 1, 1, 1, 1, 2].repeat(2));
+            // A denial and a query make none.
+            let reads = [
+                take(1, 29),
+                take(2, 29),
+                take_up_to(1, 29),
+                time_until(3, 29),
+            ];
+            assert_eq!(reads.map(|call| exchanges_of(&log, call)), [0; 4]);
+            // The claim, two more entries, the claim's own entry, and the head.
+            assert_eq!(exchanges_of(&log, take(3, 30)), 5);
+        });
+    };
+    model("log::one_exchange_a_permit, alone", None, alone);
+    model(
+        "log::one_exchange_a_permit, two threads",
+        None,
+        two_exchange,
+    );
+}
+
 #[test]
 fn each_against_each() {
     let name = "log::each_against_each";
@@ -202,13 +259,16 @@ fn laps_of_one_and_of_two() {
     let longer = "log::laps_of_one, of two preemptions";
     deep_model(longer, Some(2), |run| laps(1, run));
     model("log::laps_of_two", Some(2), |run| laps(2, run));
+    model("log::late_look", Some(2), late_look);
 }
 
 #[test]
 fn three_at_once() {
     let looks = [time_until(1, 22), (Verb::Available, 31)];
     let name = "log::three_at_once, one looks";
-    model(name, Some(2), |run| three(looks, run));
+    model(name, Some(1), |run| three(looks, run));
+    let longer = "log::three_at_once, one looks, of two preemptions";
+    deep_model(longer, Some(2), |run| three(looks, run));
     let claims = [take(1, 32), take(1, 31)];
     model("log::three_at_once", Some(1), |run| three(claims, run));
 }
@@ -216,7 +276,9 @@ fn three_at_once() {
 #[test]
 fn a_stopped_thread_stops_no_other() {
     let name = "log::a_stopped_thread_stops_no_other";
-    model(name, None, one_stops_once);
+    model(name, Some(3), one_stops_once);
+    let longer = "log::a_stopped_thread_stops_no_other, of four preemptions";
+    deep_model(longer, Some(4), one_stops_once);
     let name = "log::a_stopped_thread_stops_no_other, on the way";
     model(name, Some(1), one_stops_on_its_way);
 }
@@ -230,13 +292,13 @@ fn faults_and_weaker_orderings_are_found() {
     on_broken("log", None, two_claims)
         .finds([Fault::NeverHelps], for_ever)
         .finds([Fault::TakesUnentered], TOO_MANY);
-    let sites = Source(&["multiword/log/claim.rs"]).sites([
-        "self.state.load(",
-        "entry.load(",
-        "entry.compare_exchange(",
-        ".compare_exchange(view.state",
-    ]);
-    on_broken("log", Some(2), |run: &mut Run| overtaken(1, run))
+    on_broken("log", Some(2), several).finds([Fault::LapsTheHead], TOO_MANY);
+    let source = Source(&["multiword/log/claim.rs"]);
+    let entries = source.sites(["entry.load(", ".compare_exchange(old"]);
+    on_broken("log", Some(2), |run: &mut Run| overtaken(2, run))
         .stored(TOO_MANY)
-        .relaxed(sites, TOO_MANY);
+        .finds([Fault::TrustsAnOldHead], TOO_MANY)
+        .relaxed(entries, TOO_MANY);
+    let heads = source.sites(["self.head.load(", ".compare_exchange(head"]);
+    on_broken("log", Some(2), late_look).relaxed(heads, TOO_MANY);
 }

@@ -1,6 +1,7 @@
-//! The exact log. Its state is more than one word: a decision changes the state word, and then
-//! writes the permits that it took into a ring. If the thread stops in between, other threads do
-//! the second step for it. [`shape`] defines the layout of the words, [`claim`] the protocol.
+//! The exact log: a ring of the ticks of the last permits. A decision on one permit exchanges the
+//! oldest entry. A decision on several marks it as a claim, and then writes the other entries. If
+//! the thread stops in between, other threads do the second step for it. [`shape`] defines the
+//! layout of the words, [`claim`] the protocol.
 
 mod claim;
 mod shape;
@@ -8,7 +9,7 @@ mod shape;
 use core::fmt;
 use core::time::Duration;
 
-use claim::LogState;
+use claim::LogView;
 use shape::{LogLayout, MAX_LOG, is_told};
 
 use crate::algorithm::period_of;
@@ -34,9 +35,9 @@ use crate::sync::{AtomicU64, Backoff};
 /// permit. Permits can't be given back, and there is no debt: each permit occupies an entry for a
 /// period.
 ///
-/// (There is one imprecision. A thread may stop after its decision, while other threads take about
-/// `n` more permits. The grant that it then returns may name an earlier tick than the one at which
-/// its permits count.)
+/// (There is one imprecision. A thread may stop after its decision on several permits, while other
+/// threads take about `n` more. The grant that it then returns may name an earlier tick than the
+/// one at which its permits count.)
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,8 +58,8 @@ use crate::sync::{AtomicU64, Backoff};
 /// ```
 #[repr(C)]
 pub struct SlidingLog<C = SystemClock> {
-    // The state comes first, next to the parameters that every decision reads.
-    state: AtomicU64,
+    // The head comes first, next to the parameters that every decision reads.
+    head: AtomicU64,
     shape: LogLayout,
     ring: Box<[AtomicU64]>,
     quota: Quota,
@@ -101,7 +102,7 @@ impl<C> SlidingLog<C> {
             return Err(LimiterError::LogTooLarge { n, max: MAX_LOG });
         }
         Ok(Self {
-            state: AtomicU64::new(0),
+            head: AtomicU64::new(0),
             shape: LogLayout::new(n, period.get()),
             ring: (0..n).map(|_| AtomicU64::new(0)).collect(),
             quota,
@@ -128,13 +129,12 @@ impl<C> SlidingLog<C> {
     /// path.
     #[inline(always)]
     fn try_one(&self, now: Tick) -> Option<Result<Granted, Denied>> {
-        let view = self.view(self.load(), now)?;
-        let oldest = self.oldest_one(&view);
-        let expiry = self.shape.expiry(oldest);
+        let view = self.glance(now)?;
+        let expiry = self.shape.expiry(view.oldest);
         if expiry > view.now {
-            return self.still(&view).then(|| Err(denied(expiry, 1, now)));
+            return Some(Err(denied(expiry, 1, now)));
         }
-        Some(Ok(self.granted(1, self.claim_one(&view, oldest)?, now)))
+        Some(Ok(self.granted(1, self.claim_one(&view)?, now)))
     }
 
     /// Decides in any state of the log.
@@ -148,18 +148,12 @@ impl<C> SlidingLog<C> {
             // A log is never in debt.
             return Ok(self.granted_none(&self.look(now), now));
         }
+        let mut backoff = Backoff::new();
         // A request for one permit gets here if another thread disturbed its first attempt.
         let mut was_disturbed = n == 1;
         loop {
             if core::mem::replace(&mut was_disturbed, true) {
-                // The same wait each time: a claim takes two cache lines, and longer waits would
-                // starve the slower thread.
-                Backoff::new().wait();
-            }
-            if n == 1 {
-                if let Some(outcome) = self.try_one(now) {
-                    return outcome;
-                }
+                backoff.wait();
             }
             let view = self.look(now);
             let last = self.oldest(&view, n);
@@ -183,8 +177,8 @@ impl<C> SlidingLog<C> {
         Granted::new(n, counted_at(at, now)).with_reset_at(idle_at)
     }
 
-    fn granted_none(&self, view: &LogState, now: Tick) -> Granted {
-        let idle_at = Tick::from_nanos(self.newest_expiry(view));
+    fn granted_none(&self, view: &LogView, now: Tick) -> Granted {
+        let idle_at = Tick::from_nanos(self.shape.expiry(view.newest));
         Granted::new(0, counted_at(view.now, now)).with_reset_at(idle_at)
     }
 

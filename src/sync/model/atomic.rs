@@ -1,7 +1,7 @@
 use core::panic::Location;
 use core::sync::atomic::AtomicBool;
 
-use super::{CONDITIONS, Fault, checker, stop_if_due, wrote};
+use super::{CONDITIONS, Fault, checker, exchanged, stop_if_due, wrote};
 use crate::sync::{Ordering, const_unless_loom};
 
 /// The checker's fence under the current conditions. A fence weakened to `Relaxed` is no fence.
@@ -87,7 +87,8 @@ macro_rules! modeled {
                 failure: Ordering,
             ) -> Result<$word, $word> {
                 let success = before(success);
-                let exchanged = match fault_here() {
+                exchanged();
+                let outcome = match fault_here() {
                     Some(Fault::Idle(_)) => return Ok(word),
                     Some(Fault::Blind(_)) => Ok(self.word.swap(next, success)),
                     _ if CONDITIONS.get().stores => match self.word.load(failure) {
@@ -99,10 +100,10 @@ macro_rules! modeled {
                     },
                     _ => self.word.compare_exchange(word, next, success, failure),
                 };
-                if exchanged.is_ok() {
+                if outcome.is_ok() {
                     wrote();
                 }
-                exchanged
+                outcome
             }
 
             #[track_caller]
@@ -139,6 +140,7 @@ macro_rules! modeled {
         #[track_caller]
         pub fn $name(&self, operand: $word, order: Ordering) -> $word {
             let order = before(order);
+            exchanged();
             let was = match fault_here() {
                 Some(Fault::Blind(_)) => self.word.swap(operand, order),
                 _ => self.word.$name(operand, order),

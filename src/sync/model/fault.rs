@@ -19,6 +19,10 @@ pub enum Fault {
     NeverHelps,
     /// Log: permits are claimed before the last claim is entered.
     TakesUnentered,
+    /// Log: what was read is used although the head has moved meanwhile.
+    TrustsAnOldHead,
+    /// Log: permits are claimed more than a lap past the head.
+    LapsTheHead,
     /// Changes: parameters are read without checking their version.
     ReadsUnchecked,
     /// Changes: a grant is undone by its mark, even if that belongs to another version.

@@ -89,6 +89,19 @@ std::thread_local! {
 
 checker::thread_local! {
     static STOP: Cell<Option<Stop>> = Cell::new(None);
+    static EXCHANGES: Cell<u64> = Cell::new(0);
+}
+
+/// Runs `act`, and returns how many exchanges and other read-modify-writes this thread of a model
+/// made in it. Those that failed count too.
+pub fn exchanges(act: impl FnOnce()) -> u64 {
+    let before = EXCHANGES.with(Cell::get);
+    act();
+    EXCHANGES.with(Cell::get) - before
+}
+
+fn exchanged() {
+    EXCHANGES.with(|made| made.set(made.get() + 1));
 }
 
 /// Runs models under these conditions.

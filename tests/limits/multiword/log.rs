@@ -6,8 +6,8 @@ use crate::support::subject::{Subject, subject};
 use crate::support::verbs::*;
 use crate::support::*;
 
-/// The number of ticks that the log distinguishes, as documented: ticks have 63 bits.
-const TOLD: u128 = 1 << 63;
+/// The number of ticks that the log distinguishes, as documented: ticks have 62 bits.
+const TOLD: u128 = 1 << 62;
 
 subject!([] SlidingLog<ManualClock>;
     take_verbs forecast_verbs);
