@@ -28,10 +28,11 @@ pub(super) fn client(
     let trust = table.get("trust");
     let hops = table.get("hops");
     let header = table.get("header");
-    let trusts = trust
-        .is_some_and(|trust| !matches!(&trust.node.value, Tree::List(list) if list.is_empty()))
-        || hops.is_some();
-    match (trusts, header) {
+    let is_empty = trust.is_some_and(|trust| is_empty(&trust));
+    if let Some(hops) = hops.filter(|_| is_empty) {
+        hops.refuse("is not read, because `trust` names no proxy", problems);
+    }
+    match (trust.is_some() && !is_empty || hops.is_some(), header) {
         (true, None) => {
             let message = "is missing, but a proxy that is trusted must write one, such as \
                            \"x-forwarded-for\"";
@@ -58,9 +59,13 @@ pub(super) fn client(
     (settings, networks(&table, &NETWORKS, problems))
 }
 
+fn is_empty(field: &Field<'_>) -> bool {
+    matches!(&field.node.value, Tree::List(list) if list.is_empty())
+}
+
 /// Reads the networks of trusted proxies. An empty list trusts none.
 fn trusted(field: Field<'_>, problems: &mut Problems) -> Vec<At<ipnet::IpNet>> {
-    if matches!(&field.node.value, Tree::List(list) if list.is_empty()) {
+    if is_empty(&field) {
         return Vec::new();
     }
     let mut trusted = Vec::new();
