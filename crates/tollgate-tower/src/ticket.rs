@@ -55,7 +55,8 @@ impl<A> Limits<A> {
 }
 
 /// The limits as the requests of one connection hold them. They count their references apart from
-/// those of other connections, so that these write nothing that the others read.
+/// those of other connections, so that these write nothing that the others read. The requests of a
+/// router of axum have one count: it clones its routes for each request, and not the service here.
 #[expect(
     clippy::redundant_allocation,
     reason = "the two count other references"

@@ -7,7 +7,7 @@ use super::At;
 /// How a program finds the client of a request, and how it reads paths: the table `[client]`.
 ///
 /// A policy gets a client's address from the program, so the program reads these settings where it
-/// reads requests. The layers of `tollgate-tower` do, and `ClientAddress::of_policy` of
+/// reads requests. The layers of a policy in `tollgate-tower` do, and `ClientAddress::of_policy` of
 /// `tollgate-http` makes from them what finds an address. What a file says takes precedence over
 /// what the program says.
 ///

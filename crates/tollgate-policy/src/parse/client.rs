@@ -28,10 +28,12 @@ pub(super) fn client(
     let trust = table.get("trust");
     let hops = table.get("hops");
     let header = table.get("header");
-    let trusts = trust
-        .is_some_and(|trust| !matches!(&trust.node.value, Tree::List(list) if list.is_empty()))
-        || hops.is_some();
-    match (trusts, header) {
+    let is_empty =
+        trust.is_some_and(|trust| matches!(&trust.node.value, Tree::List(list) if list.is_empty()));
+    if let Some(hops) = hops.filter(|_| is_empty) {
+        hops.refuse("is not read, because `trust` names no proxy", problems);
+    }
+    match (trust.is_some() && !is_empty || hops.is_some(), header) {
         (true, None) => {
             let message = "is missing, but a proxy that is trusted must write one, such as \
                            \"x-forwarded-for\"";
@@ -46,7 +48,10 @@ pub(super) fn client(
         _ => {}
     }
     let settings = ClientSettings {
-        trust: trust.map(|trust| trusted(trust, problems)),
+        trust: trust.map(|trust| match is_empty {
+            true => Vec::new(),
+            false => trusted(trust, problems),
+        }),
         hops: hops
             .and_then(|hops| hops.number(1, u8::MAX.into(), problems))
             .and_then(|hops| Some(at(hops.value.try_into().ok()?, hops.position))),
@@ -58,11 +63,8 @@ pub(super) fn client(
     (settings, networks(&table, &NETWORKS, problems))
 }
 
-/// Reads the networks of trusted proxies. An empty list trusts none.
+/// Reads the networks of trusted proxies.
 fn trusted(field: Field<'_>, problems: &mut Problems) -> Vec<At<ipnet::IpNet>> {
-    if matches!(&field.node.value, Tree::List(list) if list.is_empty()) {
-        return Vec::new();
-    }
     let mut trusted = Vec::new();
     for text in field.texts("an address or a network, such as \"10.0.0.0/8\"", problems) {
         match Pattern::network(&text) {

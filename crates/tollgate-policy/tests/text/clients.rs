@@ -55,6 +55,10 @@ fn what_is_wrong_with_clients_is_said_with_its_place() {
         ("header = 'x-real-ip'", format!("2:10: {unread}")),
         ("trust = []\nheader = 'x-real-ip'", format!("3:10: {unread}")),
         (
+            "trust = []\nhops = 1\nheader = 'x-real-ip'",
+            "3:8: error: client.hops is 1, but is not read, because `trust` names no proxy".into(),
+        ),
+        (
             "trust = ['10.0.0.1/8', 'proxy']\nheader = 'x-real-ip'",
             format!(
                 "2:10: error: client.trust is \"10.0.0.1/8\", but the address has bits beyond the \

@@ -461,6 +461,24 @@ fn a_grant_of_another_quota_gives_back_what_neither_rate_has_refilled() {
     });
 }
 
+/// A key says only its last rate, so what another one has refilled in between is not known.
+#[test]
+fn while_quotas_alternate_a_grant_can_give_back_what_the_faster_one_has_refilled() {
+    on_keys(|with_key| {
+        with_key(&mut |mut key| {
+            let [small, large] = ["100/h", "1000/h"].map(kind);
+            let grant = key.take(&small, 100).expect("a grant");
+            assert_eq!(key.available(&large), 900);
+            key.pass(360);
+            assert_eq!(key.available(&large), 1000, "all are refilled");
+            key.uses(&small, 100);
+            // The rate of the grant has refilled 10.
+            assert_eq!(key.give(&small, 100, Some(&grant)), 90);
+            assert_eq!(key.available(&small), 90);
+        });
+    });
+}
+
 #[test]
 fn whatever_is_given_back_after_changes_was_taken_and_makes_no_other_permits() {
     on_keys(|with_key| {
