@@ -2,14 +2,14 @@
 //! decisions, how evenly the threads share them, and the slowest latencies, beside mutexes. All
 //! take turns in one run.
 //!
-//!     cargo bench --bench contended --all-features -- [--strict] [--threads N] [--rounds N]
+//!     cargo bench --bench contended --all-features -- [--strict] [--threads N] [--seconds S]
 //!         [--json FILE] [NAME...]
 //!
-//! In a round, the threads use each limiter for 100 ms. The results are the medians of the rounds'
-//! figures and of their ratios. With `--strict` a missed target is a failure. `--json` writes the
-//! results to a file too. Use a quiet machine with two cores or more. With another number of
-//! threads, or with named contestants, the bench only compares the limiter with an exchange of one
-//! word.
+//! In a round, the threads use each limiter for 100 ms. There are nine rounds, or fewer if the
+//! seconds pass. The results are the medians of the rounds' figures and of their ratios. With
+//! `--strict` a missed target is a failure. `--json` writes the results to a file too. Use a quiet
+//! machine with two cores or more. With another number of threads, or with named contestants, the
+//! bench only compares the limiter with an exchange of one word.
 
 #![allow(clippy::disallowed_types, reason = "no model runs a bench")]
 
@@ -329,14 +329,15 @@ fn main() -> ExitCode {
     }
     let has = |wanted| std::env::args().any(|argument| argument == wanted);
     // `cargo test` only checks that it runs.
-    let usual = if has("--bench") { 9 } else { 1 };
-    let rounds = number_after("--rounds").unwrap_or(usual);
+    let rounds = if has("--bench") { 9 } else { 1 };
+    let seconds = number_after("--seconds").map_or(u64::MAX, |seconds| seconds as u64);
     let unseen = |(name, _): &Named| Seen {
         name,
         rounds: Vec::new(),
     };
     let mut seen: Vec<Seen> = contestants.iter().map(unseen).collect();
     let threads = number_after("--threads").unwrap_or(2);
+    let start = Instant::now();
     for _ in 0..rounds {
         for (seen, (_, contestant)) in seen.iter_mut().zip(&contestants) {
             contestant.prepare();
@@ -344,6 +345,9 @@ fn main() -> ExitCode {
             contestant.prepare();
             seen.rounds
                 .push((numbers, race_for_tails(&**contestant, threads)));
+        }
+        if start.elapsed().as_secs() >= seconds {
+            break;
         }
     }
     drop(upkeep);
