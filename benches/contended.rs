@@ -2,12 +2,14 @@
 //! decisions, how evenly the threads share them, and the slowest latencies, beside mutexes. All
 //! take turns in one run.
 //!
-//!     cargo bench --bench contended --all-features [-- --strict] [--threads N] [NAME...]
+//!     cargo bench --bench contended --all-features -- [--strict] [--threads N] [--seconds S]
+//!         [--json FILE] [NAME...]
 //!
-//! In a round, the threads use each limiter for 100 ms. The results are the medians of the rounds'
-//! figures and of their ratios. With `--strict` a missed target is a failure. Use a quiet machine
-//! with two cores or more. With another number of threads, or with named contestants, the bench
-//! only compares the limiter with an exchange of one word.
+//! In a round, the threads use each limiter for 100 ms. There are nine rounds, or fewer if the
+//! seconds pass. The results are the medians of the rounds' figures and of their ratios. With
+//! `--strict` a missed target is a failure. `--json` writes the results to a file too. Use a quiet
+//! machine with two cores or more. With another number of threads, or with named contestants, the
+//! bench only compares the limiter with an exchange of one word.
 
 #![allow(clippy::disallowed_types, reason = "no model runs a bench")]
 
@@ -50,8 +52,11 @@ const RACE: Duration = Duration::from_millis(100);
 /// Decisions between two checks of whether to stop.
 const BATCH: u64 = 64;
 
-/// The number of latencies that a thread keeps; newer ones replace older ones.
+/// The most latencies that a thread keeps; newer ones replace older ones.
 const SAMPLES: usize = 1 << 19;
+
+/// The most latencies that all threads keep, since they are searched after each race.
+const ALL_SAMPLES: usize = 1 << 22;
 
 /// One key that all threads use.
 struct HotKey(Keyed<TokenBucket>);
@@ -169,7 +174,7 @@ fn race_for_tails(contestant: &dyn Sampled, threads: usize) -> Tail {
     let clock = &quanta::Clock::new();
     let (_, taken) = race(threads, |goes_on| {
         let (mut sampler, mut made) = (contestant.sampler(threads), 0);
-        let mut taken = vec![0; SAMPLES];
+        let mut taken = vec![0; SAMPLES.min(ALL_SAMPLES / threads)];
         while goes_on() {
             for batch in taken.chunks_mut(BATCH as usize) {
                 sampler.sample(made, clock, batch);
@@ -179,7 +184,7 @@ fn race_for_tails(contestant: &dyn Sampled, threads: usize) -> Tail {
                 }
             }
         }
-        taken.truncate(usize::try_from(made).unwrap_or(SAMPLES));
+        taken.truncate(usize::try_from(made).unwrap_or(usize::MAX));
         taken
     });
     let mut taken = taken.concat();
@@ -215,6 +220,8 @@ impl Seen {
 struct Figures {
     seen: Vec<Seen>,
     missed: bool,
+    /// The targets as objects of JSON.
+    targets: Vec<String>,
 }
 
 impl Figures {
@@ -233,6 +240,31 @@ impl Figures {
         self.missed |= !is_met;
         let verdict = if is_met { "met" } else { "MISSED" };
         println!("{what:68} {value:6.2}   {target:8} {verdict}");
+        self.targets.push(format!(
+            r#"{{"what": "{what}", "value": {value:.2}, "target": "{target}", "met": {is_met}}}"#
+        ));
+    }
+
+    /// Prints the figures of all contestants. Returns them as objects of JSON.
+    fn print(&self, threads: usize) -> Vec<String> {
+        println!(
+            "{:20} {:>8} {:>8} {:>9} {:>9}",
+            "", "ns", "share", "p99.9", "p99.99"
+        );
+        let line = |seen: &Seen| {
+            let ns = seen.middle(|(race, _)| race.ns);
+            let share = seen.middle(|(race, _)| race.share);
+            let p999 = seen.middle(|(_, tail)| tail.p999);
+            let p9999 = seen.middle(|(_, tail)| tail.p9999);
+            let name = seen.name;
+            println!("{name:20} {ns:8.2} {share:8.2} {p999:9.0} {p9999:9.0}");
+            format!(
+                r#"{{"name": "{name}", "threads": {threads}, "ns_per_op": {ns:.2}, "share": {share:.3}, "p999_ns": {p999:.0}, "p9999_ns": {p9999:.0}}}"#
+            )
+        };
+        let lines = self.seen.iter().map(line).collect();
+        println!();
+        lines
     }
 
     fn judge_the_word(&mut self) {
@@ -291,14 +323,15 @@ impl Figures {
     }
 }
 
-/// Returns the number after `--threads`.
-fn threads() -> Option<usize> {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--threads");
-    arguments
-        .nth(1)?
-        .parse()
-        .ok()
-        .filter(|threads| *threads > 0)
+/// Returns the argument after this option.
+fn after(option: &str) -> Option<String> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != option);
+    arguments.nth(1)
+}
+
+/// Returns the number after this option.
+fn number_after(option: &str) -> Option<usize> {
+    after(option)?.parse().ok().filter(|number| *number > 0)
 }
 
 fn main() -> ExitCode {
@@ -311,12 +344,14 @@ fn main() -> ExitCode {
     let has = |wanted| std::env::args().any(|argument| argument == wanted);
     // `cargo test` only checks that it runs.
     let rounds = if has("--bench") { 9 } else { 1 };
+    let seconds = number_after("--seconds").map_or(u64::MAX, |seconds| seconds as u64);
     let unseen = |(name, _): &Named| Seen {
         name,
         rounds: Vec::new(),
     };
     let mut seen: Vec<Seen> = contestants.iter().map(unseen).collect();
-    let threads = threads().unwrap_or(2);
+    let threads = number_after("--threads").unwrap_or(2);
+    let start = Instant::now();
     for _ in 0..rounds {
         for (seen, (_, contestant)) in seen.iter_mut().zip(&contestants) {
             contestant.prepare();
@@ -325,27 +360,17 @@ fn main() -> ExitCode {
             seen.rounds
                 .push((numbers, race_for_tails(&**contestant, threads)));
         }
+        if start.elapsed().as_secs() >= seconds {
+            break;
+        }
     }
     drop(upkeep);
-    println!(
-        "{:20} {:>8} {:>8} {:>9} {:>9}",
-        "", "ns", "share", "p99.9", "p99.99"
-    );
-    for seen in &seen {
-        let ns = seen.middle(|(race, _)| race.ns);
-        let share = seen.middle(|(race, _)| race.share);
-        let p999 = seen.middle(|(_, tail)| tail.p999);
-        let p9999 = seen.middle(|(_, tail)| tail.p9999);
-        println!(
-            "{:20} {ns:8.2} {share:8.2} {p999:9.0} {p9999:9.0}",
-            seen.name
-        );
-    }
-    println!();
     let mut figures = Figures {
         seen,
         missed: false,
+        targets: Vec::new(),
     };
+    let rows = figures.print(threads);
     let has_both = |name: &&str| !figures.rounds(name).is_empty();
     if [RAW, "tollgate_system"].iter().all(has_both) {
         figures.judge_waiting(threads);
@@ -354,6 +379,11 @@ fn main() -> ExitCode {
         figures.judge_the_word();
         figures.judge_the_log();
         figures.judge_the_others();
+    }
+    if let Some(file) = after("--json") {
+        let [rows, targets] = [rows, figures.targets].map(|lines| lines.join(",\n"));
+        let json = format!("{{\"rows\": [\n{rows}\n], \"targets\": [\n{targets}\n]}}\n");
+        std::fs::write(file, json).expect("a file that can be written");
     }
     ExitCode::from(u8::from(figures.missed && has("--strict")))
 }

@@ -5,6 +5,7 @@ pub mod keys;
 pub mod memory;
 pub mod peers;
 
+use std::fs;
 use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
@@ -99,6 +100,17 @@ pub const DAY: Duration = Duration::from_secs(86_400);
 
 /// The number of slots of a window.
 pub const SLOTS: u64 = 60;
+
+/// Writes objects as an array of JSON, if there is a file for it.
+///
+/// # Errors
+///
+/// Returns an error if the file can't be written.
+pub fn write_json(file: Option<&str>, objects: &[String]) -> Result<(), String> {
+    let Some(file) = file else { return Ok(()) };
+    let json = format!("[\n{}\n]\n", objects.join(",\n"));
+    fs::write(file, json).map_err(|error| format!("{file}: {error}"))
+}
 
 /// The number of permits that a log keeps.
 pub const KEPT: u64 = 1000;

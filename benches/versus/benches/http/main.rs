@@ -6,7 +6,7 @@
 //!
 //! What a layer adds is its time less that of the service alone. All take turns within a round, so
 //! that a disturbance affects them alike. The result is the median of the rounds. With `--check` a
-//! missed target is a failure. Use a quiet machine.
+//! missed target is a failure. `--json FILE` writes the figures to a file too. Use a quiet machine.
 
 mod lanes;
 mod options;
@@ -25,6 +25,7 @@ use lanes::{Case, lanes};
 use options::{Options, USAGE};
 use report::{Measured, judge, middle};
 use timing::{Crew, Runner};
+use tollgate_versus::write_json;
 
 /// Requests between two readings of the clock. They take far less than a scheduler's time slice.
 const SLICE: u64 = 500;
@@ -61,6 +62,8 @@ fn measured(options: &Options) -> Result<usize, String> {
         let measured = compare(options.rounds, case)?;
         measured.print();
         all.push(measured);
+        let objects: Vec<_> = all.iter().map(Measured::json).collect();
+        write_json(options.json.as_deref(), &objects)?;
     }
     Ok(judge(&all))
 }

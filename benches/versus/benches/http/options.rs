@@ -8,10 +8,12 @@ pub(crate) struct Options {
     pub(crate) threads: Vec<usize>,
     /// Whether a missed target is a failure.
     pub(crate) check: bool,
+    /// The file for the figures as JSON.
+    pub(crate) json: Option<String>,
 }
 
-pub(crate) const USAGE: &str =
-    "cargo bench -p tollgate-versus --bench http -- [--check] [--rounds N] [--threads 1,2]";
+pub(crate) const USAGE: &str = "cargo bench -p tollgate-versus --bench http -- [--check] [--rounds N] \
+[--threads 1,2] [--json FILE]";
 
 impl Options {
     /// Reads the command line.
@@ -20,6 +22,7 @@ impl Options {
             rounds: 15,
             threads: vec![1, 2],
             check: false,
+            json: None,
         };
         let mut is_bench = false;
         let mut arguments = env::args().skip(1);
@@ -32,6 +35,7 @@ impl Options {
                 // Cargo passes this argument.
                 "--bench" => is_bench = true,
                 "--check" => options.check = true,
+                "--json" => options.json = Some(value()?),
                 "--rounds" => options.rounds = number(&value()?)?,
                 "--threads" => {
                     options.threads = value()?.split(',').map(number).collect::<Result<_, _>>()?;

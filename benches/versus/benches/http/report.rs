@@ -59,6 +59,22 @@ impl Measured {
         }
         println!();
     }
+
+    /// Returns the figures as an object of JSON.
+    pub(crate) fn json(&self) -> String {
+        let Case {
+            kind,
+            has_fields,
+            addresses,
+            threads,
+        } = self.case;
+        let (kind, none) = (kind.name(), self.of(|ns| ns[NONE]));
+        let [tollgate, policy, governor] =
+            [TOLLGATE, POLICY, GOVERNOR].map(|lane| self.added(lane));
+        format!(
+            r#"{{"kind": "{kind}", "fields": {has_fields}, "addresses": {addresses}, "threads": {threads}, "none_ns": {none:.1}, "tollgate_adds_ns": {tollgate:.1}, "policy_adds_ns": {policy:.1}, "governor_adds_ns": {governor:.1}}}"#
+        )
+    }
 }
 
 /// Prints what is judged. Returns how many targets are missed.

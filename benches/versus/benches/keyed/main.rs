@@ -3,10 +3,10 @@
 //! before the timing. All limiters exist at once and take turns, so that a disturbance affects them
 //! alike.
 //!
-//!     cargo bench -p tollgate-versus --bench keyed [-- --strict --keys 1000000 --threads 1]
+//!     cargo bench -p tollgate-versus --bench keyed -- --strict --keys 1000000 --threads 1
 //!
 //! The result is the median of the rounds' ratios. With `--strict` a missed target is a failure.
-//! Use a quiet machine.
+//! `--json FILE` writes the figures to a file too. Use a quiet machine.
 
 mod course;
 mod floor;
@@ -24,6 +24,7 @@ use std::time::Instant;
 
 use tollgate_versus::keys::{Spread, key};
 use tollgate_versus::peers::{GovernorByKey, Locked, Mutexes, governor_by_key};
+use tollgate_versus::write_json;
 
 use course::Course;
 use floor::{Memory, MemoryMany};
@@ -53,12 +54,9 @@ fn main() -> ExitCode {
     let mut all = Vec::new();
     for &keys in &options.keys {
         for &kind in &options.kinds {
-            match of_kind(&options, keys, kind) {
-                Ok(measured) => all.extend(measured),
-                Err(error) => {
-                    eprintln!("{error}");
-                    return ExitCode::FAILURE;
-                }
+            if let Err(error) = of_kind(&options, keys, kind, &mut all) {
+                eprintln!("{error}");
+                return ExitCode::FAILURE;
             }
         }
     }
@@ -116,7 +114,13 @@ fn fill<L: Row>(name: &str, limiter: L, keys: &[u64]) -> L {
     limiter
 }
 
-fn of_kind(options: &Options, keys: u64, kind: Kind) -> Result<Vec<Measured>, String> {
+/// Measures all limiters with all keys, and adds the figures to those of all kinds.
+fn of_kind(
+    options: &Options,
+    keys: u64,
+    kind: Kind,
+    all: &mut Vec<Measured>,
+) -> Result<(), String> {
     println!("\n{keys} keys, {}: filling", kind.name());
     let limiters = Limiters::filled(kind, keys);
     println!("    {:?}", limiters.table.stats());
@@ -144,7 +148,6 @@ fn of_kind(options: &Options, keys: u64, kind: Kind) -> Result<Vec<Measured>, St
         .spreads
         .iter()
         .filter(|spread| kind == Kind::Allowed || **spread == Spread::Uniform);
-    let mut all = Vec::new();
     for &spread in spreads {
         // From a million keys on, the sequence exceeds every cache.
         let sequence = spread.sequence(keys, if keys < 1_000_000 { 1 << 20 } else { 1 << 24 });
@@ -158,10 +161,12 @@ fn of_kind(options: &Options, keys: u64, kind: Kind) -> Result<Vec<Measured>, St
             let measured = compare(options.rounds, group, &rows, &sequence)?;
             measured.print();
             all.push(measured);
+            let objects: Vec<_> = all.iter().flat_map(Measured::json).collect();
+            write_json(options.json.as_deref(), &objects)?;
         }
     }
     println!("    {:?}", limiters.table.stats());
-    Ok(all)
+    Ok(())
 }
 
 fn compare(

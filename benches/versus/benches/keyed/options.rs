@@ -15,10 +15,13 @@ pub(crate) struct Options {
     pub(crate) kinds: Vec<Kind>,
     /// Whether a missed target is a failure.
     pub(crate) strict: bool,
+    /// The file for the figures as JSON.
+    pub(crate) json: Option<String>,
 }
 
 pub(crate) const USAGE: &str = "cargo bench -p tollgate-versus --bench keyed -- [--strict] [--rounds N] \
-[--keys N,N] [--threads 1,2] [--spreads uniform,zipf] [--kinds allowed,denied]";
+[--keys N,N] [--threads 1,2] [--spreads uniform,zipf] [--kinds allowed,denied] \
+[--json FILE]";
 
 impl Options {
     /// Reads the command line.
@@ -30,6 +33,7 @@ impl Options {
             spreads: Spread::BOTH.to_vec(),
             kinds: Kind::BOTH.to_vec(),
             strict: false,
+            json: None,
         };
         let mut is_bench = false;
         let mut arguments = env::args().skip(1);
@@ -43,6 +47,7 @@ impl Options {
                 // Cargo passes this argument.
                 "--bench" => is_bench = true,
                 "--strict" => options.strict = true,
+                "--json" => options.json = Some(list()?),
                 "--rounds" => options.rounds = number::<usize>(&list()?)?.max(1),
                 "--keys" => options.keys = each(&list()?, number)?,
                 "--threads" => options.threads = each(&list()?, number)?,

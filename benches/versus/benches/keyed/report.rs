@@ -79,6 +79,24 @@ impl Measured {
             );
         }
     }
+
+    /// Returns the figures of each contestant as an object of JSON.
+    pub(crate) fn json(&self) -> Vec<String> {
+        let Group {
+            keys,
+            kind,
+            spread,
+            threads,
+        } = self.group;
+        let (kind, spread) = (kind.name(), spread.name());
+        let object = |name: &&str| {
+            let (ns, ratio) = (self.ns(name), self.ratio(name, GOVERNOR));
+            format!(
+                r#"{{"name": "{name}", "keys": {keys}, "spread": "{spread}", "kind": "{kind}", "threads": {threads}, "ns_per_op": {ns:.1}, "vs_governor": {ratio:.3}}}"#
+            )
+        };
+        self.names.iter().map(object).collect()
+    }
 }
 
 pub(crate) const FLOOR: &str = "clock and key alone";
