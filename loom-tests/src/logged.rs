@@ -85,8 +85,8 @@ impl Rules {
 
     /// Returns each possible answer to a call, with the ticks after it. The first one is the answer
     /// without other threads. If one of these enters the claim, it does so at one of the ticks
-    /// `others`, if that is later. If the claim's places have been claimed again before the claiming
-    /// thread reads its tick, that thread is told the earliest possible tick.
+    /// `others`, if that is later. If the claim's places have been claimed again before the
+    /// claiming thread reads its tick, that thread is told the earliest possible tick.
     fn outcomes(self, ticks: &Ticks, call: Call, others: &[u64]) -> Vec<(String, Ticks)> {
         let newest = ticks.last().copied().unwrap_or(0);
         let (verb, at) = call;
