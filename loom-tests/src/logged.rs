@@ -85,8 +85,8 @@ impl Rules {
 
     /// Returns each possible answer to a call, with the ticks after it. The first one is the answer
     /// without other threads. If one of these enters the claim, it does so at one of the ticks
-    /// `others`. If the claim's places have been claimed again before the claiming thread reads its
-    /// tick, that thread is told the earliest possible tick.
+    /// `others`, if that is later. If the claim's places have been claimed again before the
+    /// claiming thread reads its tick, that thread is told the earliest possible tick.
     fn outcomes(self, ticks: &Ticks, call: Call, others: &[u64]) -> Vec<(String, Ticks)> {
         let newest = ticks.last().copied().unwrap_or(0);
         let (verb, at) = call;
@@ -94,14 +94,11 @@ impl Rules {
         match verb {
             Verb::Take(n) => match self.expiry(ticks, n) {
                 due if due > now => vec![(format!("denied for {}", due - at), ticks.clone())],
-                due => self.claims(ticks, n, now, newest.max(due), others),
+                _ => Self::claims(ticks, n, now, others),
             },
             Verb::TakeUpTo(n) => match self.available(ticks, now).min(n) {
                 0 => vec![(format!("0 at {now}, 0 left"), ticks.clone())],
-                n => {
-                    let floor = newest.max(self.expiry(ticks, n));
-                    self.claims(ticks, n, now, floor, others)
-                }
+                n => Self::claims(ticks, n, now, others),
             },
             Verb::Available => {
                 let available = self.available(ticks, now);
@@ -118,22 +115,15 @@ impl Rules {
         }
     }
 
-    fn claims(
-        self,
-        ticks: &Ticks,
-        n: u64,
-        now: u64,
-        floor: u64,
-        others: &[u64],
-    ) -> Vec<(String, Ticks)> {
+    fn claims(ticks: &Ticks, n: u64, now: u64, others: &[u64]) -> Vec<(String, Ticks)> {
         let mut outcomes = Vec::new();
         for tick in [now].into_iter().chain(others.iter().copied()) {
-            let entered = tick.max(floor);
+            let entered = tick.max(now);
             let mut ticks = ticks.clone();
             ticks.extend((0..n).map(|_| entered));
             outcomes.push((format!("{n} at {entered}, 0 left"), ticks.clone()));
             if !others.is_empty() {
-                outcomes.push((format!("{n} at {floor}, 0 left"), ticks));
+                outcomes.push((format!("{n} at {now}, 0 left"), ticks));
             }
         }
         outcomes

@@ -228,8 +228,8 @@ fn one_exchange_a_permit() {
                 time_until(3, 29),
             ];
             assert_eq!(reads.map(|call| exchanges_of(&log, call)), [0; 4]);
-            // The claim, two more entries, the claim's own entry, and the head.
-            assert_eq!(exchanges_of(&log, take(3, 30)), 5);
+            // The claim's tick, the claim, two more entries, the claim's own entry, and the head.
+            assert_eq!(exchanges_of(&log, take(3, 30)), 6);
         });
     };
     model("log::one_exchange_a_permit, alone", None, alone);

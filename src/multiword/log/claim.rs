@@ -13,11 +13,10 @@
 //!    of all `n` permits.
 //! 3. **Enter.** The other entries of a claim get its tick, in order, and the claim's own entry
 //!    last. Any thread can do this, so a thread that stops after its claim blocks no other. The
-//!    first exchange decides which tick that is: `max(now, newest, expiry of the n-th oldest)` of
-//!    the thread that makes it. If the claimer does, it is the tick at which the claim was
-//!    admitted. If another thread does, the claimer reports the tick that was entered. If the entry
-//!    is claimed again before the claimer reads it, the claimer reports `max(newest, expiry)`,
-//!    which is no later.
+//!    first exchange decides which tick that is: `max(now, newest)` of the thread that makes it,
+//!    and no less than that of the claimer, who raises `claimed_at` to it before the claim. The
+//!    claimer reports the tick that was entered. If the entry is claimed again before the claimer
+//!    reads it, the claimer reports the tick at which the claim was admitted, which is no later.
 //!
 //! **Why the exchange is enough.** An entry changes only after all entries before it, and never
 //! gets a value again that it had. So if the oldest entry is unchanged, nothing was claimed since
@@ -156,11 +155,11 @@ impl<C> SlidingLog<C> {
     #[cold]
     #[inline(never)]
     fn help(&self, view: &LogView) {
-        let n = self.shape.claimed(view.oldest);
-        let expiry = self.shape.expiry(self.oldest(view, n));
+        // ORDERING: Relaxed. The claim was read with Acquire, and its exchange published this tick.
+        let claimed_at = self.claimed_at.load(Ordering::Relaxed);
         let helps = !inject_fault!(NeverHelps); // FAULT
         if helps {
-            self.enter_all(view, view.oldest, view.now.max(expiry));
+            self.enter_all(view, view.oldest, view.now.max(claimed_at));
         }
     }
 
@@ -221,9 +220,9 @@ impl<C> SlidingLog<C> {
         Some(view.now)
     }
 
-    /// Claims `n` permits and enters them. `last` is the `n`-th oldest entry, and has expired.
-    /// Returns the tick at which they count. `None` if another thread has claimed since that look.
-    pub(super) fn claim(&self, view: &LogView, n: u64, last: u64) -> Option<u64> {
+    /// Claims `n` permits and enters them. The `n`-th oldest entry has expired. Returns the tick at
+    /// which they count. `None` if another thread has claimed since that look.
+    pub(super) fn claim(&self, view: &LogView, n: u64) -> Option<u64> {
         if n == 1 {
             return self.claim_one(view);
         }
@@ -235,14 +234,16 @@ impl<C> SlidingLog<C> {
             }
             view.head = view.next;
         }
+        // ORDERING: Relaxed. The exchange publishes it with the claim. Models: log::
+        self.claimed_at.fetch_max(view.now, Ordering::Relaxed);
         let claim = self.shape.claim(view.next, n);
         self.exchange(view.next, view.oldest, claim)
-            .then(|| self.entered(&view, claim, last))
+            .then(|| self.entered(&view, claim))
     }
 
     #[cold]
     #[inline(never)]
-    fn entered(&self, view: &LogView, claim: u64, last: u64) -> u64 {
+    fn entered(&self, view: &LogView, claim: u64) -> u64 {
         if let Some(tick) = self.enter_all(view, claim, view.now) {
             return tick;
         }
@@ -253,7 +254,7 @@ impl<C> SlidingLog<C> {
         if is_permit && self.shape.between(view.next, self.load()) <= self.shape.limit {
             return tick_of(entry);
         }
-        tick_of(view.newest).max(self.shape.expiry(last))
+        view.now
     }
 
     /// Returns how many of the oldest permits have expired. It may be more a moment later.

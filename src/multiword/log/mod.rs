@@ -62,6 +62,8 @@ pub struct SlidingLog<C = SystemClock> {
     head: AtomicU64,
     shape: LogLayout,
     ring: Box<[AtomicU64]>,
+    /// At least the tick of each claim of several permits.
+    claimed_at: AtomicU64,
     quota: Quota,
     clock: C,
 }
@@ -105,6 +107,7 @@ impl<C> SlidingLog<C> {
             head: AtomicU64::new(0),
             shape: LogLayout::new(n, period.get()),
             ring: (0..n).map(|_| AtomicU64::new(0)).collect(),
+            claimed_at: AtomicU64::new(0),
             quota,
             clock,
         })
@@ -156,11 +159,10 @@ impl<C> SlidingLog<C> {
                 backoff.wait();
             }
             let view = self.look(now);
-            let last = self.oldest(&view, n);
-            let expiry = self.shape.expiry(last);
+            let expiry = self.shape.expiry(self.oldest(&view, n));
             if expiry <= view.now {
                 // If this fails, another thread claimed first.
-                if let Some(at) = self.claim(&view, n, last) {
+                if let Some(at) = self.claim(&view, n) {
                     return Ok(self.granted(n, at, now));
                 }
             } else if self.still(&view) {
@@ -191,8 +193,7 @@ impl<C> SlidingLog<C> {
                 0 if n == 0 || self.still(&view) => return self.granted_none(&view, now),
                 0 => {}
                 n => {
-                    let last = self.oldest(&view, n);
-                    if let Some(at) = self.claim(&view, n, last) {
+                    if let Some(at) = self.claim(&view, n) {
                         return self.granted(n, at, now);
                     }
                 }
