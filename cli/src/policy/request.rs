@@ -23,7 +23,7 @@ pub(super) struct Request {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
 
-    /// The client's address, or the one of a proxy that the file trusts in [client]
+    /// The client's address, or the one of a proxy that the file trusts
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     from: Option<IpAddr>,
 

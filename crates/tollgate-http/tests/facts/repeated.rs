@@ -176,7 +176,7 @@ fn a_denial_and_a_rule_match_any_line_and_an_exemption_each() {
 
 #[test]
 fn a_plan_needs_each_line() {
-    let text = "[[rule]]\nname = 'a'\nplan = { by = 'header:x-tier', gold = '9/h', free = '1/h', \
+    let text = "[[rule]]\nname = 'a'\nplan = { by = 'header:x-tier', gold = '9/h', free = '2/h', \
                 default = 'free' }\n";
     let policy = Policy::from_toml(text).unwrap();
     assert_eq!(
