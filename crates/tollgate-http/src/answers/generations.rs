@@ -38,6 +38,37 @@ pub(super) struct Said {
     state: Option<HeaderValue>,
 }
 
+/// Writes the fields of these generations.
+pub(super) fn write<'a>(
+    fields: Fields,
+    limits: impl Iterator<Item = LimitState<'a>> + Clone,
+    now: SystemTime,
+    headers: &mut HeaderMap,
+) {
+    let (mut policy, mut state) = (Value::default(), Value::default());
+    write_texts(fields, limits.clone(), &mut policy, &mut state);
+    // Each value goes into the headers at once: it takes longer if it is kept in between.
+    policy.append(headers, POLICY);
+    state.append(headers, RATE_LIMIT);
+    if let Some(numbers) = Numbers::of(fields, limits, now) {
+        numbers.write(headers);
+    }
+}
+
+/// Writes the texts of these generations.
+fn write_texts<'a>(
+    fields: Fields,
+    limits: impl Iterator<Item = LimitState<'a>> + Clone,
+    policy: &mut Value,
+    state: &mut Value,
+) {
+    if fields.contains(Fields::LIST) {
+        write_list(limits, policy, state);
+    } else if fields.has_any(Fields::DICTIONARY | Fields::TRIPLE) {
+        write_windows(limits, policy);
+    }
+}
+
 impl Said {
     /// Returns the texts of these generations, and the numbers of those that have numbers.
     pub(super) fn of<'a>(
@@ -45,20 +76,13 @@ impl Said {
         limits: impl Iterator<Item = LimitState<'a>> + Clone,
         now: SystemTime,
     ) -> (Self, Option<Numbers>) {
-        let numbers = match fields == Fields::LIST {
-            true => None,
-            false => Numbers::of(fields, limits.clone(), now),
+        let (mut policy, mut state) = (Value::default(), Value::default());
+        write_texts(fields, limits.clone(), &mut policy, &mut state);
+        let said = Self {
+            policy: policy.finish(),
+            state: state.finish(),
         };
-        let said = if fields.contains(Fields::LIST) {
-            list(limits)
-        } else {
-            let has_windows = fields.has_any(Fields::DICTIONARY | Fields::TRIPLE);
-            Self {
-                policy: has_windows.then(|| windows(limits)).flatten(),
-                state: None,
-            }
-        };
-        (said, numbers)
+        (said, Numbers::of(fields, limits, now))
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -66,11 +90,12 @@ impl Said {
     }
 
     pub(super) fn write(self, numbers: Option<&Numbers>, headers: &mut HeaderMap) {
-        for (name, value) in [(POLICY, self.policy), (RATE_LIMIT, self.state)] {
-            if let Some(value) = value {
-                // If there is no room for another header, it is left out.
-                let _ = headers.try_append(name, value);
-            }
+        // If there is no room for another header, it is left out.
+        if let Some(policy) = self.policy {
+            let _ = headers.try_append(POLICY, policy);
+        }
+        if let Some(state) = self.state {
+            let _ = headers.try_append(RATE_LIMIT, state);
         }
         if let Some(numbers) = numbers {
             numbers.write(headers);
@@ -97,6 +122,9 @@ impl Numbers {
         limits: impl Iterator<Item = LimitState<'a>>,
         now: SystemTime,
     ) -> Option<Self> {
+        if fields == Fields::LIST {
+            return None;
+        }
         let limit = limits.min_by_key(slack)?;
         let is_epoch = fields.contains(Fields::X_EPOCH);
         let has_spring = fields.contains(Fields::SPRING);
@@ -172,14 +200,17 @@ impl Numbers {
 }
 
 /// Drafts 08 to 11.
-fn list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone) -> Said {
-    let (mut policy, mut state) = (Value::default(), Value::default());
+fn write_list<'a>(
+    limits: impl Iterator<Item = LimitState<'a>> + Clone,
+    policy: &mut Value,
+    state: &mut Value,
+) {
     let mut rest = limits.clone();
     match (rest.next(), rest.next()) {
         (Some(limit), None) => {
-            names::write(limit.name(), &mut policy);
+            names::write(limit.name(), policy);
             state.text(policy.as_bytes());
-            write_member(&limit, &mut policy, &mut state);
+            write_member(&limit, policy, state);
         }
         _ => {
             let names = Names::of(limits.clone());
@@ -191,17 +222,13 @@ fn list<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone) -> Said {
                 {
                     continue;
                 }
-                for value in [&mut policy, &mut state] {
+                for value in [&mut *policy, &mut *state] {
                     value.separate();
                     value.text(names.get(index));
                 }
-                write_member(&limit, &mut policy, &mut state);
+                write_member(&limit, policy, state);
             }
         }
-    }
-    Said {
-        policy: policy.finish(),
-        state: state.finish(),
     }
 }
 
@@ -260,12 +287,11 @@ fn write_member(limit: &LimitState<'_>, policy: &mut Value, state: &mut Value) {
 
 /// The policies of drafts 04 to 07. They have no names, and no two may have the same quota: only
 /// the one with the longest window is written, because it is the strictest in the long run.
-fn windows<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone) -> Option<HeaderValue> {
+fn write_windows<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone, value: &mut Value) {
     let windows = limits.filter_map(|limit| {
         let (quota, window) = policy_of(&limit);
         Some((quota.min(MAX_NUMBER), window?))
     });
-    let mut value = Value::default();
     for (index, (quota, seconds)) in windows.clone().enumerate() {
         let mut others = windows.clone().enumerate();
         let is_covered = others.any(|(other, (its_quota, its_seconds))| {
@@ -278,7 +304,6 @@ fn windows<'a>(limits: impl Iterator<Item = LimitState<'a>> + Clone) -> Option<H
             value.number(seconds);
         }
     }
-    value.finish()
 }
 
 /// Returns how many permits are left in the dictionary that another layer has written.

@@ -23,7 +23,6 @@ pub use self::bodies::RefusalBody;
 pub use self::field_values::FieldValues;
 pub use self::fields::Fields;
 
-use self::generations::Said;
 use self::value::{insert_number, seconds_until};
 use crate::{Cause, LimitState, Refusal};
 
@@ -201,8 +200,7 @@ impl Answers {
         headers: &mut HeaderMap,
     ) {
         if self.has_fields() {
-            let (said, numbers) = Said::of(self.fields, limits, now);
-            said.write(numbers.as_ref(), headers);
+            generations::write(self.fields, limits, now, headers);
         }
     }
 

@@ -84,6 +84,13 @@ impl Value {
         value.filter(|_| !bytes.is_empty())
     }
 
+    /// Adds a line with the value to a field, unless it is empty.
+    pub(super) fn append(&self, headers: &mut HeaderMap, name: HeaderName) {
+        if let Some(value) = self.finish() {
+            let _ = headers.try_append(name, value);
+        }
+    }
+
     /// Sets a field to the value.
     pub(super) fn insert(&self, headers: &mut HeaderMap, name: HeaderName) {
         if let Some(value) = self.finish() {
