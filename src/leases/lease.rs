@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_thread_at_a_steady_rate_comes_to_draw_for_16_to_33_microseconds() {
-        // Each thread takes a permit every so many nanoseconds.
+        // The nanoseconds between two permits of a thread.
         for every in 1..200 {
             let mut draw = 0;
             for _ in 0..20 {

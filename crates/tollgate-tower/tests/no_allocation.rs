@@ -4,7 +4,7 @@
 mod allocations;
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::ready;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -13,32 +13,25 @@ use tollgate::{Keyed, Limiter, Quota};
 #[cfg(feature = "policy")]
 use tollgate_policy::Policy;
 use tollgate_tower::{Admission, Fields, PeerAddr, RateLimitLayer};
-use tower::{Layer, Service};
+use tower::{Layer, Service, service_fn};
 
 use allocations::allocated;
 
-/// A service whose answer has these fields.
-#[derive(Clone)]
-struct Page(&'static [(&'static str, &'static str)]);
+type Answer = Result<Response<String>, Infallible>;
 
-impl Service<Request<()>> for Page {
-    type Response = Response<String>;
-    type Error = Infallible;
-    type Future = Ready<Result<Response<String>, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: Request<()>) -> Self::Future {
+/// Returns a service whose answer has these fields.
+fn page(
+    fields: &'static [(&str, &str)],
+) -> impl Service<Request<()>, Response = Response<String>, Error = Infallible> + Clone {
+    service_fn(move |_| {
         let mut response = Response::new(String::new());
-        for &(name, value) in self.0 {
+        for &(name, value) in fields {
             let name = HeaderName::from_static(name);
             let value = HeaderValue::from_str(value).unwrap();
             response.headers_mut().append(name, value);
         }
-        ready(Ok(response))
-    }
+        ready(Answer::Ok(response))
+    })
 }
 
 fn request() -> Request<()> {
@@ -63,7 +56,7 @@ where
 }
 
 fn of_layer<A: Admission>(layer: RateLimitLayer<A>) -> u64 {
-    let mut service = layer.layer(Page(&[]));
+    let mut service = layer.layer(page(&[]));
     // The first request of a key finds its slot.
     allocations(&mut service);
     allocations(&mut service)
@@ -76,7 +69,7 @@ const LIST: &[(&str, &str)] = &[
 
 #[test]
 fn a_granted_request_allocates_the_values_of_its_fields_alone() {
-    let by_hand = allocations(&mut Page(LIST));
+    let by_hand = allocations(&mut page(LIST));
     assert!(by_hand >= 2, "{by_hand}");
     let table = || Keyed::token_bucket(Quota::per_second(5), 100).unwrap();
     let limiter = || Limiter::token_bucket(Quota::per_second(5)).unwrap();
@@ -97,5 +90,5 @@ fn a_request_that_a_policy_grants_allocates_the_values_of_its_fields_alone() {
     };
     assert_eq!(of_layer(RateLimitLayer::policy(policy())), 0);
     let said = RateLimitLayer::policy(policy()).fields(Fields::LIST);
-    assert_eq!(of_layer(said), allocations(&mut Page(LIST)));
+    assert_eq!(of_layer(said), allocations(&mut page(LIST)));
 }

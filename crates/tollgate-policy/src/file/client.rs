@@ -1,4 +1,4 @@
-//! Who a request's client is.
+//! How a program finds the client of a request.
 
 use ipnet::IpNet;
 

@@ -1,4 +1,4 @@
-//! Reads who a request's client is.
+//! Reads how a program finds the client of a request.
 
 use super::field::{Field, refuse_text};
 use super::rule_fields::{NETWORKS, networks};
@@ -33,7 +33,8 @@ pub(super) fn client(
     if let Some(hops) = hops.filter(|_| is_empty) {
         hops.refuse("is not read, because `trust` names no proxy", problems);
     }
-    match (trust.is_some() && !is_empty || hops.is_some(), header) {
+    let trusts_any = hops.is_some() || (trust.is_some() && !is_empty);
+    match (trusts_any, header) {
         (true, None) => {
             let message = "is missing, but a proxy that is trusted must write one, such as \
                            \"x-forwarded-for\"";

@@ -140,8 +140,8 @@ impl PolicyFile {
     /// let problems = PolicyFile::from_yaml(&text.replace("5/min", "5")).unwrap_err();
     /// assert_eq!(
     ///     problems.to_string(),
-    ///     "4:12: error: rule \"login\": limit is 5, but must be text such as \"5/min\", or a list \
-    ///      of such texts"
+    ///     "4:12: error: rule \"login\": limit is 5, but must be text such as \"5/min\", or a \
+    ///      list of such texts"
     /// );
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```

@@ -140,7 +140,7 @@ fn policy(kind: Kind, shape: u64, random: &mut Random) -> (String, u64) {
 /// What a key was granted while its limits changed.
 #[derive(Default)]
 struct History {
-    /// At these ticks, so many permits were granted.
+    /// The tick of each grant, and the number of its permits.
     grants: Vec<(u64, u64)>,
     /// From each of these ticks on, the largest limit that the key could have.
     limits: Vec<(u64, u64)>,
