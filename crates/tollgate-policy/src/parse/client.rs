@@ -19,10 +19,9 @@ pub(super) fn client(
     field: Option<Field<'_>>,
     problems: &mut Problems,
 ) -> (ClientSettings, Networks) {
-    let none = (ClientSettings::default(), NETWORKS);
-    let Some(field) = field else { return none };
-    let Some(table) = Table::of(field, "a table, written as [client]", problems) else {
-        return none;
+    let what = "a table, written as [client]";
+    let Some(table) = field.and_then(|field| Table::of(field, what, problems)) else {
+        return (ClientSettings::default(), NETWORKS);
     };
     table.only("a client", "client", problems);
     let trust = table.get("trust");
