@@ -2,9 +2,12 @@
 
 #[cfg(feature = "measure")]
 mod bench;
+mod exit_code;
 #[cfg(feature = "measure")]
 mod plot;
 mod policy;
+#[cfg(feature = "serve")]
+mod serve;
 mod table;
 
 use std::io;
@@ -29,6 +32,8 @@ enum Command {
     Key(policy::key::Arguments),
     #[cfg(feature = "measure")]
     Plot(plot::Arguments),
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +45,8 @@ fn main() -> ExitCode {
         Command::Key(arguments) => policy::key::run(&arguments),
         #[cfg(feature = "measure")]
         Command::Plot(arguments) => plot::run(&arguments).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => serve::run(&arguments),
     };
     match result {
         Ok(code) => code,

@@ -13,9 +13,9 @@ use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{FactKind, Problems};
 use tollgate_redis::Keys;
 
-use super::exit_code::{INVALID, unusable};
 use super::registered::{MEMORY, Registered};
 use super::source::{Reading, Source};
+use crate::exit_code::{INVALID, unusable};
 
 /// Check policies: find all their errors and warnings
 ///

@@ -11,10 +11,10 @@ use console::Term;
 use tollgate_policy::explain::{Applied, Asks, Explained, Explanation, explain};
 use tollgate_redis::Keys;
 
-use super::exit_code::{INVALID, unusable};
 use super::registered::Registered;
 use super::request::Request;
 use super::source::Reading;
+use crate::exit_code::{INVALID, unusable};
 use crate::table;
 
 /// Explain what a policy does with a request: which rules apply, and why the others do not

@@ -11,9 +11,9 @@ use tollgate_policy::file::{PolicyFile, Rule};
 use tollgate_policy::redis::RedisStore;
 use tollgate_redis::Keys;
 
-use super::exit_code::{INVALID, unusable};
 use super::registered::{REDIS, Registered};
 use super::source::Reading;
+use crate::exit_code::{INVALID, unusable};
 
 /// Print the keys that a rule stores on Redis or Valkey for one client
 ///

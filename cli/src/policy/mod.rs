@@ -4,7 +4,6 @@
 //! | file | what |
 //! |---|---|
 //! | `check` | all errors and warnings of a policy |
-//! | `exit_code` | what the exit codes mean |
 //! | `explain` | which rules apply to a request |
 //! | `key` | what the keys of a rule are called on the server |
 //! | `registered` | the names that a program registers |
@@ -12,7 +11,6 @@
 //! | `source` | a policy's file |
 
 pub(crate) mod check;
-mod exit_code;
 pub(crate) mod explain;
 pub(crate) mod key;
 mod registered;

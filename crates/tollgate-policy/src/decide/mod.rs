@@ -76,7 +76,13 @@ impl<C: PolicyClock> Policy<C> {
     /// # Ok::<(), tollgate_policy::Problems>(())
     /// ```
     pub fn decide_owned<F: Facts>(self: &Arc<Self>, facts: &F) -> Decision<Arc<Self>, C> {
-        decide(Arc::clone(self), slice::from_ref(facts), None)
+        self.decide_together_owned(slice::from_ref(facts))
+    }
+
+    /// Decides about several sets of facts at once, as [`decide_together`](Self::decide_together)
+    /// does. The decision keeps the policy alive.
+    pub fn decide_together_owned<F: Facts>(self: &Arc<Self>, sets: &[F]) -> Decision<Arc<Self>, C> {
+        decide(Arc::clone(self), sets, None)
     }
 
     /// Decides about a request, and also asks stores that decide asynchronously: see

@@ -1,0 +1,176 @@
+//! `tollgate serve`: a service that decides.
+
+use std::error::Error;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use tollgate_server::{Handle, Server, Settings};
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::exit_code::unusable;
+
+/// Serve a policy: decide for nginx, Traefik, Caddy, HAProxy, Envoy, and any program
+///
+/// Without FILE, a built-in policy allows 100 requests a minute for each client address. SIGHUP
+/// reads the file again, as each change of the file does; SIGTERM and SIGINT end the service after
+/// the requests that have begun. The exit code is 2 if the service can't start.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The policy, in TOML, or in JSON or YAML if its name ends in .json, .yaml or .yml
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// The address at which proxies and programs ask. Whoever reaches it can name any client
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4290")]
+    listen: SocketAddr,
+
+    /// The address for metrics, health and administration
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4291")]
+    admin: SocketAddr,
+
+    /// Have no address for metrics, health and administration
+    #[arg(long, conflicts_with = "admin")]
+    no_admin: bool,
+
+    /// Read the file again only at SIGHUP, not when it changes
+    #[arg(long)]
+    no_watch: bool,
+
+    /// How long a decision is held that is asked for with "hold"
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    hold_s: u64,
+
+    /// How many connections are open at once
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    connections: u32,
+
+    /// How long requests that have begun may take when the service ends
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    drain_s: u64,
+
+    /// Log in JSON, a line for each event
+    #[arg(long)]
+    log_json: bool,
+}
+
+impl Arguments {
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        settings.policy = self.file.clone();
+        settings.watch = !self.no_watch;
+        settings.listen = self.listen;
+        settings.admin = Some(self.admin).filter(|_| !self.no_admin);
+        settings.hold_for = Duration::from_secs(self.hold_s);
+        settings.limits.connections = usize::try_from(self.connections).unwrap_or(usize::MAX);
+        settings.limits.drain = Duration::from_secs(self.drain_s);
+        settings
+    }
+}
+
+/// Serves until a signal ends it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::INFO)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .with_writer(std::io::stderr);
+    match arguments.log_json {
+        true => log.json().init(),
+        false => log.init(),
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(serve(arguments))
+}
+
+async fn serve(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let server = match Server::bind(arguments.settings()).await {
+        Ok(server) => server,
+        Err(error) => return Ok(unusable(&error.to_string())),
+    };
+    let handle = server.handle();
+    let signals = Signals::new()?;
+    greet(arguments, &server);
+    server
+        .run(async move {
+            signals.until_end(&handle).await;
+            tracing::info!("the service ends");
+        })
+        .await;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(unix)]
+struct Signals {
+    hang_up: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        Ok(Self {
+            hang_up: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Reloads the policy at each SIGHUP, and returns at a signal to end.
+    async fn until_end(mut self, handle: &Handle) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => {
+                    let handle = handle.clone();
+                    // It reads a file. What became of it is logged.
+                    let reload = move || drop(handle.reload());
+                    let _ = tokio::task::spawn_blocking(reload).await;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn until_end(self, _: &Handle) {
+        // If there are no such signals, the service runs until it is killed.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Says where the service is, and how to try it.
+fn greet(arguments: &Arguments, server: &Server) {
+    let address = server.address();
+    match &arguments.file {
+        Some(file) => println!("tollgate decides by {} at http://{address}", file.display()),
+        None => println!(
+            "tollgate decides at http://{address}: 100 requests a minute for each client address"
+        ),
+    }
+    println!(
+        "  try      curl -s http://{address}/decide -d '{{\"facts\": {{\"client-ip\": \"192.0.2.1\"}}}}'"
+    );
+    if let Some(admin) = server.admin_address() {
+        println!("  metrics  curl -s http://{admin}/metrics");
+    }
+}

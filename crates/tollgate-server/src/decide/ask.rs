@@ -1,0 +1,240 @@
+//! What programs ask.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use tollgate_policy::{FactName, FactValue, FactValues, Facts, Outcome};
+
+/// One question, or several.
+#[derive(Debug)]
+pub(super) enum Asks<'a> {
+    One(Ask<'a>),
+    Many(Vec<Ask<'a>>),
+}
+
+/// May this request go on?
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ask<'a> {
+    /// One set of facts, or several that are decided together.
+    #[serde(borrow, rename = "facts", deserialize_with = "sets")]
+    pub(super) sets: Vec<FactList<'a>>,
+    /// Whether the caller ends the request later.
+    #[serde(default)]
+    pub(super) hold: bool,
+}
+
+/// A request is over.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Finish<'a> {
+    #[serde(borrow)]
+    pub(super) token: Cow<'a, str>,
+    pub(super) outcome: Option<Ended>,
+    /// What the answer says.
+    #[serde(borrow, default)]
+    pub(super) facts: FactList<'a>,
+}
+
+/// A request was not served.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Undo<'a> {
+    #[serde(borrow)]
+    pub(super) token: Cow<'a, str>,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Ended {
+    Success,
+    Failure,
+    Neither,
+    Unanswered,
+}
+
+impl From<Ended> for Outcome {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Success => Self::Success,
+            Ended::Failure => Self::Failure,
+            Ended::Neither => Self::Neither,
+            Ended::Unanswered => Self::Unanswered,
+        }
+    }
+}
+
+/// Facts by name. A name with several values is there several times.
+#[derive(Debug, Default)]
+pub(super) struct FactList<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl Facts for FactList<'_> {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
+        self.0.fact(name)
+    }
+
+    fn values(&self, name: &FactName) -> FactValues<'_> {
+        self.0.values(name)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Asks<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Asks<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "an object such as {\"facts\": {\"client-ip\": \"192.0.2.1\"}}, or a list of them",
+                )
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+                Ask::deserialize(MapAccessDeserializer::new(map)).map(Asks::One)
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Asks::Many)
+            }
+        }
+        deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+/// Reads one object of facts, or a list of them.
+fn sets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FactList<'de>>, D::Error> {
+    struct OneOrMany;
+
+    impl<'de> Visitor<'de> for OneOrMany {
+        type Value = Vec<FactList<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of facts, or a list of such objects that are decided together")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+            FactsVisitor.visit_map(map).map(|facts| vec![facts])
+        }
+
+        fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(seq))
+        }
+    }
+    deserializer.deserialize_any(OneOrMany)
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for FactList<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FactsVisitor)
+    }
+}
+
+struct FactsVisitor;
+
+impl<'de> Visitor<'de> for FactsVisitor {
+    type Value = FactList<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of facts")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut facts = Vec::new();
+        while let Some(Text(name)) = map.next_key()? {
+            match map.next_value()? {
+                Values::One(value) => facts.push((name, value)),
+                Values::Many(values) => {
+                    facts.extend(values.into_iter().map(|Text(value)| (name.clone(), value)));
+                }
+                Values::None => {}
+            }
+        }
+        Ok(FactList(facts))
+    }
+}
+
+/// The values of a fact.
+enum Values<'a> {
+    None,
+    One(Cow<'a, str>),
+    Many(Vec<Text<'a>>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Values<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValuesVisitor;
+
+        impl<'de> Visitor<'de> for ValuesVisitor {
+            type Value = Values<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a whole number, or a list of them")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                TextVisitor
+                    .visit_borrowed_str(text)
+                    .map(|Text(text)| Values::One(text))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                TextVisitor
+                    .visit_str(text)
+                    .map(|Text(text)| Values::One(text))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                TextVisitor
+                    .visit_u64(number)
+                    .map(|Text(text)| Values::One(text))
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+                Ok(Values::None)
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Values::Many)
+            }
+        }
+        deserializer.deserialize_any(ValuesVisitor)
+    }
+}
+
+/// A text, or a number as text.
+#[derive(Debug)]
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a whole number")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Owned(number.to_string())))
+    }
+}

@@ -1,0 +1,135 @@
+//! `/decide`, `/finish` and `/undo`: what programs ask, in JSON.
+
+mod ask;
+mod say;
+
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use http::StatusCode;
+use serde::Serialize;
+
+use self::ask::{Ask, Asks, Finish, Undo};
+use self::say::{Failure, Said, Settled};
+use crate::counters::Protocol;
+use crate::held::Held;
+use crate::service::{Answer, Decided, Service, of_kind};
+
+/// Answers `/decide`: one question, or a list of them.
+pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
+    let start = Instant::now();
+    let asks: Asks<'_> = match serde_json::from_slice(body) {
+        Ok(asks) => asks,
+        Err(error) => return malformed(&error),
+    };
+    let mut out = Vec::with_capacity(256);
+    match &asks {
+        Asks::One(ask) => {
+            let decided = service.decide(&ask.sets).get().await;
+            say(service, ask, decided, &mut out).await;
+        }
+        Asks::Many(asks) => {
+            // Stores are asked at once, the limits of this process one after the other.
+            let deciding = asks.iter().map(|ask| service.decide(&ask.sets).get());
+            let mut before = b'[';
+            for (ask, decided) in asks.iter().zip(join_all(deciding).await) {
+                out.push(before);
+                say(service, ask, decided, &mut out).await;
+                before = b',';
+            }
+            if asks.is_empty() {
+                out.push(before);
+            }
+            out.push(b']');
+        }
+    }
+    service.counters.took(Protocol::Decide, start.elapsed());
+    of_kind(StatusCode::OK, JSON, out)
+}
+
+const JSON: &str = "application/json";
+
+/// Writes what was decided, and holds the decision if the caller wants it.
+async fn say(service: &Service, ask: &Ask<'_>, decided: Decided, out: &mut Vec<u8>) {
+    service.counters.count(&decided);
+    let said = Said::of(&decided, &service.answers);
+    let token = match ask.hold && decided.is_allowed() {
+        true => Held::token(),
+        false => None,
+    };
+    let Some(token) = token else {
+        match ask.hold && decided.is_allowed() {
+            true => no_room(decided, out).await,
+            false => write(out, &said),
+        }
+        return;
+    };
+    let start = out.len();
+    write(out, &said.with_token(&token));
+    if let Err(decided) = service.held.keep(&token, decided) {
+        out.truncate(start);
+        no_room(*decided, out).await;
+    }
+}
+
+/// Gives back what a decision took that can't be held.
+async fn no_room(decided: Decided, out: &mut Vec<u8>) {
+    // If a store does not answer, its grant stays as it is.
+    let _ = decided.undo_async().await;
+    write(out, &Said::NO_ROOM);
+}
+
+/// Answers `/finish`.
+pub(crate) async fn finish(service: &Service, body: &[u8]) -> Answer {
+    let finish: Finish<'_> = match serde_json::from_slice(body) {
+        Ok(finish) => finish,
+        Err(error) => return malformed(&error),
+    };
+    let Some(decided) = service.held.take(&finish.token) else {
+        return unknown();
+    };
+    let settled = match finish.outcome {
+        Some(outcome) => decided.finish_async(outcome.into(), &finish.facts).await,
+        None => decided.settle_async(&finish.facts).await,
+    };
+    match settled {
+        Ok(settled) => json(StatusCode::OK, &Settled::from(settled)),
+        Err(error) => json(StatusCode::BAD_GATEWAY, &Failure::of(&error)),
+    }
+}
+
+/// Answers `/undo`.
+pub(crate) async fn undo(service: &Service, body: &[u8]) -> Answer {
+    let undo: Undo<'_> = match serde_json::from_slice(body) {
+        Ok(undo) => undo,
+        Err(error) => return malformed(&error),
+    };
+    let Some(decided) = service.held.take(&undo.token) else {
+        return unknown();
+    };
+    match decided.undo_async().await {
+        Ok(returned) => json(StatusCode::OK, &Settled::returned(returned)),
+        Err(error) => json(StatusCode::BAD_GATEWAY, &Failure::of(&error)),
+    }
+}
+
+fn malformed(error: &serde_json::Error) -> Answer {
+    json(StatusCode::BAD_REQUEST, &Failure::of(error))
+}
+
+fn unknown() -> Answer {
+    let error = "token is not known: it was used, or its time is over";
+    json(StatusCode::NOT_FOUND, &Failure::of(error))
+}
+
+/// An answer in JSON.
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    let mut out = Vec::new();
+    write(&mut out, value);
+    of_kind(status, JSON, out)
+}
+
+fn write(out: &mut Vec<u8>, value: &impl Serialize) {
+    // Neither the types nor the memory can refuse it.
+    let _ = serde_json::to_writer(out, value);
+}

@@ -1,0 +1,69 @@
+//! Which part of the service answers a request.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::ALLOW;
+use http::{HeaderValue, Method, Request, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+
+use crate::decide;
+use crate::forward::{self, Proxy};
+use crate::service::{Answer, Service, text};
+
+/// Answers a request to the address of decisions.
+pub(crate) async fn answer(
+    service: Arc<Service>,
+    peer: IpAddr,
+    request: Request<Incoming>,
+) -> Answer {
+    let (head, body) = request.into_parts();
+    let proxy = match head.uri.path() {
+        "/decide" | "/finish" | "/undo" if head.method != Method::POST => {
+            let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "POST a question in JSON");
+            answer
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("POST"));
+            return answer;
+        }
+        path @ ("/decide" | "/finish" | "/undo") => {
+            let body = match read(&service, body).await {
+                Ok(body) => body,
+                Err(answer) => return answer,
+            };
+            return match path {
+                "/decide" => decide::decide(&service, &body).await,
+                "/finish" => decide::finish(&service, &body).await,
+                _ => decide::undo(&service, &body).await,
+            };
+        }
+        "/forward" => Proxy::Forwarding,
+        "/nginx" => Proxy::Nginx,
+        "/healthz" => return text(StatusCode::OK, "ok"),
+        "/readyz" => return service.readiness(),
+        _ => return text(StatusCode::NOT_FOUND, KNOWN),
+    };
+    forward::answer(&service, proxy, peer, head).await
+}
+
+const KNOWN: &str = "there is /decide, /finish, /undo, /forward, /nginx, /healthz and /readyz";
+
+/// Reads the body of a request, if it is small and comes in time.
+async fn read(service: &Service, body: Incoming) -> Result<Bytes, Answer> {
+    let limits = &service.limits;
+    let body = Limited::new(body, limits.body_bytes).collect();
+    match tokio::time::timeout(limits.body_time, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let message = format!("a body has at most {} bytes", limits.body_bytes);
+            Err(text(StatusCode::PAYLOAD_TOO_LARGE, message))
+        }
+        Ok(Err(_)) => Err(text(StatusCode::BAD_REQUEST, "the body can't be read")),
+        Err(_) => {
+            let message = format!("a body must come within {:?}", limits.body_time);
+            Err(text(StatusCode::REQUEST_TIMEOUT, message))
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The policy, and what a service knows beside it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use tollgate_http::{Answers, ClientAddress, Fields};
+use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
+
+use crate::counters::Counters;
+use crate::held::Held;
+use crate::settings::Limits;
+
+pub(crate) type Decided = Decision<Arc<Policy>>;
+pub(crate) type Answer = Response<Full<Bytes>>;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) policy: Arc<LivePolicy>,
+    pub(crate) counters: Counters,
+    pub(crate) held: Held,
+    pub(crate) limits: Limits,
+    pub(crate) answers: Answers,
+    /// How a proxy says who its client is, unless the policy's file says it: the last entry of
+    /// `X-Forwarded-For`, which the proxy wrote itself.
+    pub(crate) address: ClientAddress,
+    /// Whether the service is about to stop, so that load balancers send nothing more.
+    pub(crate) drains: AtomicBool,
+}
+
+impl Service {
+    pub(crate) fn new(policy: Arc<LivePolicy>, held: Held, limits: Limits) -> Self {
+        Self {
+            policy,
+            counters: Counters::default(),
+            held,
+            limits,
+            answers: Answers::new().fields(Fields::LIST),
+            address: ClientAddress::peer().trusted_hops(1).x_forwarded_for(),
+            drains: AtomicBool::new(false),
+        }
+    }
+
+    /// Says whether a load balancer should send requests.
+    pub(crate) fn readiness(&self) -> Answer {
+        match self.drains.load(Relaxed) {
+            false => text(StatusCode::OK, "ready"),
+            true => text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the service is about to stop",
+            ),
+        }
+    }
+
+    /// Reads the facts and decides. The future waits only for stores of other machines.
+    pub(crate) fn decide<F: Facts>(&self, sets: &[F]) -> Deciding {
+        let policy = self.policy.load();
+        match policy.is_asynchronous() {
+            true => {
+                let sets: Vec<&dyn Facts> = sets.iter().map(|set| set as &dyn Facts).collect();
+                Deciding::Elsewhere(Box::pin(self.policy.decide_together_async(&sets, None)))
+            }
+            false => Deciding::Here(policy.decide_together_owned(sets)),
+        }
+    }
+}
+
+/// A decision that is made, or that stores are making.
+pub(crate) enum Deciding {
+    Here(Decided),
+    Elsewhere(Pin<Box<dyn Future<Output = Decided> + Send>>),
+}
+
+impl Deciding {
+    pub(crate) async fn get(self) -> Decided {
+        match self {
+            Self::Here(decided) => decided,
+            Self::Elsewhere(future) => future.await,
+        }
+    }
+}
+
+/// An answer of one line of text.
+pub(crate) fn text(status: StatusCode, text: impl Into<String>) -> Answer {
+    let mut line = text.into();
+    line.push('\n');
+    of_kind(status, "text/plain; charset=utf-8", line)
+}
+
+/// An answer with a body.
+pub(crate) fn of_kind(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    let kind = HeaderValue::from_static(kind);
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
