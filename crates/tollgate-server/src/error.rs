@@ -17,7 +17,7 @@ use tollgate_policy::{FileError, Problems};
 /// let mut settings = Settings::default();
 /// settings.policy = Some("no/such/file.toml".into());
 /// let error = Server::bind(settings).await.unwrap_err();
-/// assert!(error.to_string().starts_with("no/such/file.toml can't be read"));
+/// assert!(error.to_string().starts_with("can't read no/such/file.toml"));
 /// # }
 /// ```
 #[derive(Debug)]

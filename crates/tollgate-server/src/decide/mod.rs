@@ -88,8 +88,8 @@ pub(crate) async fn finish(service: &Service, body: &[u8]) -> Answer {
     let Some(decided) = service.held.take(&finish.token) else {
         return unknown();
     };
-    let settled = match finish.outcome {
-        Some(outcome) => decided.finish_async(outcome.into(), &finish.facts).await,
+    let settled = match finish.ended() {
+        Some(outcome) => decided.finish_async(outcome, &finish.facts).await,
         None => decided.settle_async(&finish.facts).await,
     };
     match settled {
