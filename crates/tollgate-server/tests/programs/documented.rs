@@ -8,10 +8,15 @@ const GUIDE: &str = include_str!("../../docs/SERVICE.md");
 
 /// Returns the blocks of this language, in their order.
 fn blocks(language: &str) -> Vec<&'static str> {
-    let parts = GUIDE.split(&format!("\n```{language}\n")).skip(1);
+    let begin = format!("\n```{language}\n");
+    let parts = GUIDE.split(&begin).skip(1);
     parts
         .map(|part| part.split("\n```").next().unwrap())
         .collect()
+}
+
+fn parse(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
 }
 
 fn keys(said: &Value) -> Vec<&String> {
@@ -35,11 +40,11 @@ async fn the_guide_shows_what_is_said() {
         panic!("there are other blocks");
     };
     let (status, said) = service.post("/decide", body).await;
-    assert_eq!((status, said.to_string()), (200, allowed.to_owned()));
+    assert_eq!((status, said), (200, parse(allowed)));
 
-    let ask: Value = serde_json::from_str(body).unwrap();
+    let ask = parse(body);
     let said = service.decide(json!(vec![ask; 200])).await;
-    let denied: Value = serde_json::from_str(denied).unwrap();
+    let denied = parse(denied);
     assert_eq!(said[199]["allowed"], denied["allowed"]);
     assert_eq!(keys(&said[199]), keys(&denied));
     assert_eq!(said[199]["limits"][0]["remaining"], 0);
@@ -48,7 +53,7 @@ async fn the_guide_shows_what_is_said() {
     assert_eq!((status, said.as_array().unwrap().len()), (200, 2));
     assert_eq!(service.post("/decide", together).await.0, 200);
     let (status, said) = service.post("/decide", r#"{"facts": {"user": 1.5}}"#).await;
-    assert_eq!((status, said.to_string()), (400, error.to_owned()));
+    assert_eq!((status, said), (400, parse(error)));
     service.end().await;
 }
 
