@@ -9,14 +9,24 @@ mod decide;
 mod error;
 mod forward;
 mod held;
+mod json;
+mod read;
+mod reload;
 mod route;
 mod server;
 mod service;
 mod settings;
+mod state;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use error::StartError;
 pub use server::{BUILT_IN, Handle, Server};
-pub use settings::{Limits, Settings};
+#[cfg(feature = "tls")]
+pub use settings::TlsSettings;
+pub use settings::{Limits, Settings, StateSettings};
+#[cfg(feature = "tls")]
+pub use tls::TlsError;
 
 /// The README's example.
 #[cfg(doctest)]
