@@ -233,3 +233,116 @@ fn a_request_that_has_begun_is_answered() {
     assert!(answer.contains("\"allowed\":true"), "{answer}");
     assert_eq!(service.code(), Some(0));
 }
+
+/// Returns how many permits the only limit has left after this question.
+fn remaining(service: &Service) -> u64 {
+    let said = service.decide("{\"user\": \"ann\"}");
+    let (_, rest) = said
+        .split_once("\"remaining\":")
+        .unwrap_or_else(|| panic!("{said}"));
+    let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .expect("a number")
+}
+
+/// Returns how often the state was saved.
+fn saves(service: &Service) -> u64 {
+    let metrics = service.get("/metrics");
+    let (_, rest) = metrics
+        .split_once("\ntollgate_state_saves_total ")
+        .expect("the metric");
+    rest.lines()
+        .next()
+        .and_then(|line| line.parse().ok())
+        .expect("a number")
+}
+
+#[test]
+fn a_process_that_is_killed_forgets_the_last_seconds_alone() {
+    let folder = folder("serve-killed");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let (file, state) = (folder.join("limits.toml"), folder.join("limits.state"));
+    fs::write(
+        &file,
+        "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '100/365d'\n",
+    )
+    .expect("written");
+    let paths = [&file, &state].map(|path| path.to_str().expect("text").to_owned());
+    let start = || Service::start(&[&paths[0], "--state", &paths[1], "--state-every-s", "1"]);
+    let mut service = start();
+    let mut granted = 0;
+    for _ in 0..60 {
+        granted += 1;
+        assert_eq!(remaining(&service), 100 - granted);
+    }
+    // The second save from here begins after these decisions.
+    let saved = saves(&service);
+    while saves(&service) < saved + 2 {
+        std::thread::yield_now();
+    }
+    let before = granted;
+    for _ in 0..30 {
+        granted += 1;
+        assert_eq!(remaining(&service), 100 - granted);
+    }
+    service.child.kill().expect("it is killed");
+    drop(service);
+
+    let service = start();
+    // At most what was granted after the save comes back. A save may have had some of it.
+    let left = remaining(&service) + 1;
+    assert!((100 - granted..=100 - before).contains(&left), "{left}");
+    let left = remaining(&service);
+    service.signal("TERM");
+    assert_eq!(service.code(), Some(0));
+    assert_eq!(remaining(&start()), left - 1);
+}
+
+#[test]
+fn a_state_that_can_not_be_read_is_said() {
+    let folder = folder("serve-bad-state");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let state = folder.join("limits.state");
+    fs::write(&state, "no state").expect("it can be written");
+    let path = state.to_str().expect("text");
+    let (code, said) = failure(&["serve", "--state", path, "--state-strict"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains(&format!("can't use the state in {path}: ")),
+        "{said}"
+    );
+    let mut service = Service::start(&["--state", path]);
+    let line = service.logged("limits begin anew");
+    assert!(line.contains("limits.state.bad-"), "{line}");
+}
+
+#[test]
+fn the_token_comes_from_a_file() {
+    let folder = folder("serve-token");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let token = folder.join("token");
+    let path = token.to_str().expect("text");
+    let (code, said) = failure(&["serve", "--admin-token-file", path]);
+    assert_eq!(
+        (code, said.contains(&format!("can't read {path}"))),
+        (Some(2), true),
+        "{said}"
+    );
+    fs::write(&token, "too short\n").expect("it can be written");
+    let (code, said) = failure(&["serve", "--admin-token-file", path]);
+    assert_eq!(code, Some(2));
+    assert!(
+        said.contains(&format!("the token in {path} must have at least 16 bytes")),
+        "{said}"
+    );
+    fs::write(&token, "a-token-of-a-test\n").expect("it can be written");
+    let service = Service::start(&["--admin-token-file", path]);
+    let ask = |token: &str| {
+        let head = "GET /rules HTTP/1.1\r\nhost: tollgate\r\nconnection: close";
+        let request = format!("{head}\r\nauthorization: Bearer {token}\r\n\r\n");
+        Service::ask(&service.admin, &request)
+    };
+    assert!(ask("a-token-of-a-test").starts_with("HTTP/1.1 200 "));
+    assert!(ask("another-token").starts_with("HTTP/1.1 401 "));
+}

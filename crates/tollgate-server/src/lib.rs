@@ -1,6 +1,13 @@
 //! Rate limits as a service: decisions for proxies, and for programs in any language.
 //!
-//! The command `tollgate serve` runs it. Or run a [`Server`] in a program of your own.
+//! | you want to | use |
+//! |---|---|
+//! | run the service | the command `tollgate serve` |
+//! | run it in a program of your own | [`Server`], [`Settings`] |
+//! | read the policy again | [`Handle::reload`] |
+//!
+//! [The guide](guide::service) has what programs ask, and [another](guide::running) what operators
+//! need.
 
 mod admin;
 mod connections;
@@ -8,6 +15,8 @@ mod counters;
 mod decide;
 mod error;
 mod forward;
+#[cfg(doc)]
+pub mod guide;
 mod held;
 mod json;
 mod read;
