@@ -10,9 +10,11 @@
 //! need.
 
 mod admin;
+mod budget;
 mod connections;
 mod counters;
 mod decide;
+mod descriptors;
 mod error;
 mod forward;
 #[cfg(doc)]
@@ -29,7 +31,7 @@ mod state;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub use error::StartError;
+pub use error::{ReloadError, StartError};
 pub use server::{BUILT_IN, Handle, Server};
 #[cfg(feature = "tls")]
 pub use settings::TlsSettings;

@@ -28,7 +28,7 @@ pub(crate) async fn answer(
             return answer;
         }
         path @ ("/decide" | "/finish" | "/undo") => {
-            let body = match read(&service.limits, body).await {
+            let body = match read(&service.limits, &service.budget, body).await {
                 Ok(body) => body,
                 Err(answer) => return answer,
             };

@@ -12,6 +12,7 @@ use http_body_util::Full;
 use tollgate_http::{Answers, ClientAddress, Fields};
 use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 
+use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::held::Held;
 use crate::settings::Limits;
@@ -26,6 +27,8 @@ pub(crate) struct Service {
     pub(crate) counters: Counters,
     pub(crate) held: Held,
     pub(crate) limits: Limits,
+    /// The memory of bodies, and of answers.
+    pub(crate) budget: Arc<Budget>,
     pub(crate) answers: Answers,
     /// How a proxy says who its client is, unless the policy's file says it: the last entry of
     /// `X-Forwarded-For`, which the proxy wrote itself.
@@ -40,6 +43,7 @@ impl Service {
             policy,
             counters: Counters::default(),
             held,
+            budget: Arc::new(Budget::new(limits.pending_bytes)),
             limits,
             answers: Answers::new().fields(Fields::LIST),
             address: ClientAddress::peer().trusted_hops(1).x_forwarded_for(),
