@@ -275,9 +275,9 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle)
-        // hyper refuses a buffer of less.
-        .max_buf_size(limits.head_bytes.max(8 * 1024))
-        .pipeline_flush(true);
+        // hyper refuses a buffer of less. (With `pipeline_flush`, what a client does not read would
+        // be kept beyond it.)
+        .max_buf_size(limits.head_bytes.max(8 * 1024));
     builder
         .http2()
         .timer(TokioTimer::new())

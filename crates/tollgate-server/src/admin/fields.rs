@@ -171,7 +171,8 @@ fn time(text: &str) -> Option<Duration> {
         && text.ends_with(|char: char| char.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let quota = is_length.then(|| format!("1/{text}").parse::<Quota>());
-    quota?.ok().map(|quota| quota.period())
+    let time = quota?.ok()?.period();
+    (!time.is_zero()).then_some(time)
 }
 
 #[cfg(test)]

@@ -31,6 +31,9 @@ fn question() -> Request<()> {
 async fn many_requests_at_once_are_all_answered() {
     let service = Running::start(POLICY).await;
     let mut client = connect(&service).await;
+    // With the first answer the client knows how many requests the service takes at once.
+    let (answer, _) = client.send_request(question(), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 400);
     let mut answers = Vec::new();
     for _ in 0..3000 {
         client = client.ready().await.unwrap();
