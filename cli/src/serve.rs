@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tollgate_server::{Handle, Server, Settings};
+use tollgate_policy::Secret;
+use tollgate_server::{Handle, Server, Settings, StateSettings, TlsSettings};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit_code::unusable;
@@ -36,6 +37,31 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "admin")]
     no_admin: bool,
 
+    /// A file with the token of those who change something at the address for administration, or
+    /// ask about a client. Or set TOLLGATE_ADMIN_TOKEN
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
+
+    /// A file in which the state is kept for the next process
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+
+    /// How often the state is written
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, requires = "state", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    state_every_s: u64,
+
+    /// End if the state can't be read, instead of putting its file aside and beginning anew
+    #[arg(long, requires = "state")]
+    state_strict: bool,
+
+    /// A file with the certificate chain in PEM: both addresses are encrypted
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+
+    /// A file with the key of the certificate in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+
     /// Read the file again only at SIGHUP, not when it changes
     #[arg(long)]
     no_watch: bool,
@@ -58,7 +84,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> Result<Settings, String> {
         let mut settings = Settings::default();
         settings.policy = self.file.clone();
         settings.watch = !self.no_watch;
@@ -67,7 +93,42 @@ impl Arguments {
         settings.hold_for = Duration::from_secs(self.hold_s);
         settings.limits.connections = usize::try_from(self.connections).unwrap_or(usize::MAX);
         settings.limits.drain = Duration::from_secs(self.drain_s);
-        settings
+        settings.admin_token = self.admin_token()?;
+        settings.state = self.state.as_ref().map(|path| {
+            let mut state = StateSettings::new(path);
+            state.every = Duration::from_secs(self.state_every_s);
+            state.strict = self.state_strict;
+            state
+        });
+        let tls = self.tls_certificate.clone().zip(self.tls_key.clone());
+        settings.tls = tls.map(|(certificate, key)| TlsSettings { certificate, key });
+        Ok(settings)
+    }
+
+    /// Returns the token from its file, or from the environment.
+    fn admin_token(&self) -> Result<Option<Secret>, String> {
+        const VARIABLE: &str = "TOLLGATE_ADMIN_TOKEN";
+        let (token, of) = match &self.admin_token_file {
+            Some(path) => {
+                let token = std::fs::read_to_string(path);
+                let of = path.display().to_string();
+                (
+                    token.map_err(|error| format!("can't read {of}: {error}"))?,
+                    of,
+                )
+            }
+            None => match std::env::var(VARIABLE) {
+                Ok(token) => (token, VARIABLE.to_owned()),
+                Err(std::env::VarError::NotPresent) => return Ok(None),
+                Err(error) => return Err(format!("{VARIABLE}: {error}")),
+            },
+        };
+        match token.trim() {
+            token if token.len() < 16 => {
+                Err(format!("the token in {of} must have at least 16 bytes"))
+            }
+            token => Ok(Some(Secret::new(token))),
+        }
     }
 }
 
@@ -89,13 +150,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 async fn serve(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let server = match Server::bind(arguments.settings()).await {
+    let settings = match arguments.settings() {
+        Ok(settings) => settings,
+        Err(message) => return Ok(unusable(&message)),
+    };
+    let scheme = if settings.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let server = match Server::bind(settings).await {
         Ok(server) => server,
         Err(error) => return Ok(unusable(&error.to_string())),
     };
     let handle = server.handle();
     let signals = Signals::new()?;
-    greet(arguments, &server);
+    greet(arguments, scheme, &server);
     server
         .run(async move {
             signals.until_end(&handle).await;
@@ -159,18 +229,21 @@ impl Signals {
 }
 
 /// Says where the service is, and how to try it.
-fn greet(arguments: &Arguments, server: &Server) {
+fn greet(arguments: &Arguments, scheme: &str, server: &Server) {
     let address = server.address();
     match &arguments.file {
-        Some(file) => println!("tollgate decides by {} at http://{address}", file.display()),
+        Some(file) => println!(
+            "tollgate decides by {} at {scheme}://{address}",
+            file.display()
+        ),
         None => println!(
-            "tollgate decides at http://{address}: 100 requests a minute for each client address"
+            "tollgate decides at {scheme}://{address}: 100 requests a minute for each client address"
         ),
     }
     println!(
-        "  try      curl -s http://{address}/decide -d '{{\"facts\": {{\"client-ip\": \"192.0.2.1\"}}}}'"
+        "  try      curl -s {scheme}://{address}/decide -d '{{\"facts\": {{\"client-ip\": \"192.0.2.1\"}}}}'"
     );
     if let Some(admin) = server.admin_address() {
-        println!("  metrics  curl -s http://{admin}/metrics");
+        println!("  metrics  curl -s {scheme}://{admin}/metrics");
     }
 }

@@ -9,6 +9,7 @@
 //! | `figures`, `pictures` | `tollgate plot`: the figures behind the pictures, and the pictures |
 //! | `policy` | `tollgate check`, `tollgate explain` and `tollgate key`: golden transcripts |
 //! | `stored_keys` | `tollgate key` prints what decisions on Redis and Valkey write |
+//! | `serve` | `tollgate serve`: decisions, signals and the end |
 //! | `guide` | the guide's examples, largest limits and pictures |
 //! | `stated_bounds` | the guide's bounds: no interval exceeds them, and the tight ones are reached |
 
@@ -21,6 +22,8 @@ mod pictures;
 mod policy;
 mod report;
 mod scaling;
+#[cfg(feature = "serve")]
+mod serve;
 #[allow(dead_code, reason = "other tests use more of it")]
 #[path = "../../../crates/tollgate-redis/tests/support/server.rs"]
 mod server;

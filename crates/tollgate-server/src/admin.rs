@@ -1,15 +1,23 @@
-//! What operators ask: metrics, and whether the service is well.
+//! What operators ask and do: metrics, readiness, keys, bans, reloads.
 
-use std::fmt::{self, Write};
+mod change;
+mod metrics;
+
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use http::{Method, Request, StatusCode};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
+use subtle::ConstantTimeEq;
+use tollgate_policy::Secret;
 
 use crate::connections::Connections;
-use crate::counters::head;
-use crate::service::{Answer, Service, of_kind, text};
+use crate::json::failure;
+use crate::read::read;
+use crate::reload::Reloader;
+use crate::service::{Answer, Service, text};
+use crate::state::Saver;
 
 /// What the address of operators knows.
 #[derive(Debug)]
@@ -17,78 +25,66 @@ pub(crate) struct Admin {
     pub(crate) service: Arc<Service>,
     /// The connections of those who ask for decisions.
     pub(crate) connections: Arc<Connections>,
+    pub(crate) saver: Option<Arc<Saver>>,
+    pub(crate) reloader: Arc<Reloader>,
+    pub(crate) token: Option<Secret>,
+    /// Those who had no token, or a wrong one.
+    pub(crate) strangers: AtomicU64,
 }
 
 /// Answers a request to the address of operators.
 pub(crate) async fn answer(admin: Arc<Admin>, request: Request<Incoming>) -> Answer {
-    match (request.method(), request.uri().path()) {
-        (&Method::GET, "/metrics") => metrics(admin).await,
-        (&Method::GET, "/healthz") => text(StatusCode::OK, "ok"),
-        (&Method::GET, "/readyz") => admin.service.readiness(),
-        _ => text(StatusCode::NOT_FOUND, KNOWN),
+    let (head, body) = request.into_parts();
+    let of = |method, path| (method, path);
+    match of(&head.method, head.uri.path()) {
+        (&Method::GET, "/metrics") => return metrics::answer(admin).await,
+        (&Method::GET, "/healthz") => return text(StatusCode::OK, "ok"),
+        (&Method::GET, "/readyz") => return admin.service.readiness(),
+        (&Method::GET, "/rules" | "/key")
+        | (&Method::POST, "/reload" | "/ban" | "/reset" | "/drain") => {}
+        _ => return text(StatusCode::NOT_FOUND, KNOWN),
+    }
+    if let Err(answer) = admin.knows(&head.headers) {
+        admin.strangers.fetch_add(1, Relaxed);
+        return *answer;
+    }
+    let body = match read(&admin.service.limits, body).await {
+        Ok(body) => body,
+        Err(answer) => return answer,
+    };
+    match head.uri.path() {
+        "/rules" => change::rules(&admin.service),
+        "/key" => change::key(&admin.service, head.uri.query().unwrap_or_default()).await,
+        "/reload" => change::reload(Arc::clone(&admin.reloader)).await,
+        "/ban" => change::ban(&admin.service, &body).await,
+        "/reset" => change::reset(&admin.service, &body).await,
+        _ => change::drain(&admin.service, &body),
     }
 }
 
-const KNOWN: &str = "there is GET /metrics, /healthz and /readyz";
-
-async fn metrics(admin: Arc<Admin>) -> Answer {
-    // It visits all slots of all tables.
-    let written = tokio::task::spawn_blocking(move || {
-        let mut out = String::new();
-        admin.write(&mut out).map(|()| out)
-    });
-    match written.await {
-        Ok(Ok(out)) => of_kind(StatusCode::OK, "text/plain; version=0.0.4", out),
-        _ => text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "no metrics can be written",
-        ),
-    }
-}
+const KNOWN: &str = "there is GET /metrics, /healthz, /readyz, /rules and /key, and POST /reload, \
+                     /ban, /reset and /drain";
 
 impl Admin {
-    fn write(&self, out: &mut String) -> fmt::Result {
-        self.service.counters.write(out)?;
-        let stats = self.service.policy.load().stats();
-        // The names of rules differ, so no two metrics are the same.
-        stats
-            .write_prometheus(out, "tollgate", &[])
-            .map_err(|_| fmt::Error)?;
-        let held = u64::try_from(self.service.held.len()).unwrap_or(u64::MAX);
-        let connections = &self.connections;
-        let open = u64::try_from(connections.open.load(Relaxed)).unwrap_or(u64::MAX);
-        let values = [
-            (
-                "held",
-                "gauge",
-                "Decisions that are held for their callers.",
-                held,
-            ),
-            ("connections", "gauge", "Connections that are open.", open),
-            (
-                "connections_total",
-                "counter",
-                "Connections that were accepted.",
-                connections.accepted.load(Relaxed),
-            ),
-            (
-                "connections_refused_total",
-                "counter",
-                "Connections that were closed at once, because too many were open.",
-                connections.refused.load(Relaxed),
-            ),
-            (
-                "connections_idle_total",
-                "counter",
-                "Connections that were closed because no request came in time.",
-                connections.idle.load(Relaxed),
-            ),
-        ];
-        for (name, kind, help, value) in values {
-            let name = format!("tollgate_{name}");
-            head(out, &name, kind, help)?;
-            writeln!(out, "{name} {value}")?;
+    /// Checks the token of a request that changes something, or asks about a client.
+    fn knows(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
+        let Some(token) = &self.token else {
+            let why = "there is no token, so nobody may do this: start the service with one";
+            return Err(Box::new(failure(StatusCode::FORBIDDEN, why)));
+        };
+        let given = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let given = given.and_then(|given| given.split_at_checked("Bearer ".len()));
+        let is_known = given.is_some_and(|(scheme, given)| {
+            let is_equal = token.reveal().as_bytes().ct_eq(given);
+            scheme.eq_ignore_ascii_case(b"Bearer ") && is_equal.into()
+        });
+        if is_known {
+            return Ok(());
         }
-        Ok(())
+        let why = "the header Authorization must be `Bearer` and the token of this service";
+        let mut answer = failure(StatusCode::UNAUTHORIZED, why);
+        let scheme = HeaderValue::from_static("Bearer");
+        answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        Err(Box::new(answer))
     }
 }

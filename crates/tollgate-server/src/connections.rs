@@ -112,7 +112,7 @@ fn is_of_process(error: &io::Error) -> bool {
 pub(crate) enum Tls {
     Off,
     #[cfg(feature = "tls")]
-    On(tokio_rustls::TlsAcceptor),
+    On(Arc<crate::tls::Certificate>),
 }
 
 struct Connection {
@@ -137,8 +137,9 @@ impl Connection {
         match tls {
             Tls::Off => self.serve(stream, peer.ip(), answer).await,
             #[cfg(feature = "tls")]
-            Tls::On(acceptor) => {
-                let shaken = tokio::time::timeout(self.limits.body_time, acceptor.accept(stream));
+            Tls::On(certificate) => {
+                let shaken = certificate.acceptor().accept(stream);
+                let shaken = tokio::time::timeout(self.limits.body_time, shaken);
                 if let Ok(Ok(stream)) = shaken.await {
                     self.serve(stream, peer.ip(), answer).await;
                 }

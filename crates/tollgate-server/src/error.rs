@@ -4,8 +4,12 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use tollgate_policy::{FileError, Problems};
+use tollgate_policy::{FileError, Problems, StateError};
+
+#[cfg(feature = "tls")]
+use crate::tls::TlsError;
 
 /// The reason why a [`Server`](crate::Server) can't start.
 ///
@@ -17,7 +21,7 @@ use tollgate_policy::{FileError, Problems};
 /// let mut settings = Settings::default();
 /// settings.policy = Some("no/such/file.toml".into());
 /// let error = Server::bind(settings).await.unwrap_err();
-/// assert!(error.to_string().starts_with("no/such/file.toml can't be read"));
+/// assert!(error.to_string().starts_with("can't read no/such/file.toml"));
 /// # }
 /// ```
 #[derive(Debug)]
@@ -34,6 +38,16 @@ pub enum StartError {
         /// Why.
         error: io::Error,
     },
+    /// The file of the state can't be used, and the settings say that it must be.
+    State {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: StateError,
+    },
+    /// The certificate or its key can't be used.
+    #[cfg(feature = "tls")]
+    Tls(TlsError),
     /// The policy's file can't be watched.
     Watch(io::Error),
 }
@@ -44,6 +58,11 @@ impl fmt::Display for StartError {
             Self::Policy(error) => error.fmt(f),
             Self::BuiltIn(problems) => problems.fmt(f),
             Self::Listen { address, error } => write!(f, "can't listen at {address}: {error}"),
+            Self::State { path, why } => {
+                write!(f, "can't use the state in {}: {why}", path.display())
+            }
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => error.fmt(f),
             Self::Watch(error) => write!(f, "the policy's file can't be watched: {error}"),
         }
     }
@@ -54,6 +73,9 @@ impl Error for StartError {
         match self {
             Self::Policy(error) => error.source(),
             Self::BuiltIn(_) => None,
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => Some(error),
+            Self::State { why, .. } => Some(why),
             Self::Listen { error, .. } | Self::Watch(error) => Some(error),
         }
     }

@@ -19,7 +19,8 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 struct All {
     by_token: HashMap<u128, Decision<Arc<Policy>>>,
-    /// All have the same life, so the first one ends first. Those that have ended stay here.
+    /// All have the same life, so the first one ends first. Those that were ended early stay here
+    /// for a while.
     order: VecDeque<(Instant, u128)>,
 }
 
@@ -51,8 +52,13 @@ impl Held {
         let now = Instant::now();
         let lapsed = self.take_lapsed(now);
         let mut all = self.lock();
-        if all.order.len() >= self.most {
+        if all.by_token.len() >= self.most {
             return Err(Box::new(decision));
+        }
+        if all.order.len() >= self.most.saturating_mul(2) {
+            // Half of them or more were ended early, so this is rare.
+            let All { by_token, order } = &mut *all;
+            order.retain(|(_, token)| by_token.contains_key(token));
         }
         let before = all.by_token.insert(token, decision);
         all.order.push_back((now + self.life, token));
@@ -94,4 +100,64 @@ impl Held {
 fn parse(token: &str) -> Option<u128> {
     let is_token = token.len() == 32 && token.bytes().all(|byte| byte.is_ascii_hexdigit());
     u128::from_str_radix(token, 16).ok().filter(|_| is_token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Arc<Policy> {
+        let text = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = 'concurrency 1'";
+        Arc::new(Policy::from_toml(text).unwrap())
+    }
+
+    /// Asks for the only place, and holds it.
+    fn hold(held: &Held, policy: &Arc<Policy>) -> Option<String> {
+        let decision = policy.decide_owned(&[("user", "ann")]);
+        let token = Held::token().unwrap();
+        let is_held = decision.is_allowed() && held.keep(&token, decision).is_ok();
+        is_held.then_some(token)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_ends_when_its_time_is_over() {
+        let (held, policy) = (Held::new(Duration::from_secs(60), 9), policy());
+        let token = hold(&held, &policy).unwrap();
+        tokio::time::advance(Duration::from_millis(59_999)).await;
+        assert!(hold(&held, &policy).is_none());
+        assert_eq!(held.len(), 1);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        // Its place is free as soon as it is dropped, and its token says nothing any more.
+        assert_eq!(held.take_lapsed(Instant::now()).len(), 1);
+        assert!(hold(&held, &policy).is_some());
+        assert!(held.take(&token).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_too_late_even_if_nobody_looked() {
+        let (held, policy) = (Held::new(Duration::from_secs(60), 9), policy());
+        let token = hold(&held, &policy).unwrap();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert!(held.take(&token).is_none());
+        assert!(hold(&held, &policy).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_that_were_ended_leave_room() {
+        let (held, policy) = (Held::new(Duration::from_secs(60), 2), policy());
+        for _ in 0..100 {
+            let token = hold(&held, &policy).unwrap();
+            drop(held.take(&token).unwrap());
+            assert!(held.lock().order.len() <= 4);
+        }
+        assert_eq!(held.len(), 0);
+    }
+
+    #[test]
+    fn only_tokens_are_tokens() {
+        let held = Held::new(Duration::from_secs(60), 9);
+        for text in ["", "0", "+0000000000000000000000000000000", &"g".repeat(32)] {
+            assert!(held.take(text).is_none());
+        }
+    }
 }

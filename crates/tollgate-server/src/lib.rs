@@ -1,6 +1,13 @@
 //! Rate limits as a service: decisions for proxies, and for programs in any language.
 //!
-//! The command `tollgate serve` runs it. Or run a [`Server`] in a program of your own.
+//! | you want to | use |
+//! |---|---|
+//! | run the service | the command `tollgate serve` |
+//! | run it in a program of your own | [`Server`], [`Settings`] |
+//! | read the policy again | [`Handle::reload`] |
+//!
+//! [The guide](guide::service) has what programs ask, and [another](guide::running) what operators
+//! need.
 
 mod admin;
 mod connections;
@@ -9,16 +16,28 @@ mod decide;
 mod envoy;
 mod error;
 mod forward;
+#[cfg(doc)]
+pub mod guide;
 mod held;
+mod json;
 mod overrides;
+mod read;
+mod reload;
 mod route;
 mod server;
 mod service;
 mod settings;
+mod state;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use error::StartError;
 pub use server::{BUILT_IN, Handle, Server};
-pub use settings::{Limits, Settings};
+#[cfg(feature = "tls")]
+pub use settings::TlsSettings;
+pub use settings::{Limits, Settings, StateSettings};
+#[cfg(feature = "tls")]
+pub use tls::TlsError;
 
 /// The README's example.
 #[cfg(doctest)]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::ALLOW;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::decide;
 use crate::envoy;
 use crate::forward::{self, Proxy};
+use crate::read::read;
 use crate::service::{Answer, Service, text};
 
 /// Answers a request to the address of decisions.
@@ -38,7 +39,7 @@ async fn plain(service: Arc<Service>, peer: IpAddr, request: Request<Incoming>) 
             return answer;
         }
         path @ ("/decide" | "/finish" | "/undo") => {
-            let body = match read(&service, body).await {
+            let body = match read(&service.limits, body).await {
                 Ok(body) => body,
                 Err(answer) => return answer,
             };
@@ -58,21 +59,3 @@ async fn plain(service: Arc<Service>, peer: IpAddr, request: Request<Incoming>) 
 }
 
 const KNOWN: &str = "there is /decide, /finish, /undo, /forward, /nginx, /healthz and /readyz";
-
-/// Reads the body of a request, if it is small and comes in time.
-async fn read(service: &Service, body: Incoming) -> Result<Bytes, Answer> {
-    let limits = &service.limits;
-    let body = Limited::new(body, limits.body_bytes).collect();
-    match tokio::time::timeout(limits.body_time, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("a body has at most {} bytes", limits.body_bytes);
-            Err(text(StatusCode::PAYLOAD_TOO_LARGE, message))
-        }
-        Ok(Err(_)) => Err(text(StatusCode::BAD_REQUEST, "the body can't be read")),
-        Err(_) => {
-            let message = format!("a body must come within {:?}", limits.body_time);
-            Err(text(StatusCode::REQUEST_TIMEOUT, message))
-        }
-    }
-}

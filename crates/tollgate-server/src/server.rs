@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -15,9 +14,13 @@ use crate::admin::{self, Admin};
 use crate::connections::{self, Connections, Tls};
 use crate::error::StartError;
 use crate::held::Held;
+use crate::reload::Reloader;
 use crate::route;
 use crate::service::Service;
 use crate::settings::Settings;
+use crate::state::{self, Saver};
+#[cfg(feature = "tls")]
+use crate::tls::Certificate;
 
 /// The policy that decides if no file is given.
 pub const BUILT_IN: &str = include_str!("built_in.toml");
@@ -44,6 +47,8 @@ const POLL: Duration = Duration::from_secs(10);
 /// ```
 pub struct Server {
     service: Arc<Service>,
+    reloader: Arc<Reloader>,
+    tls: Tls,
     settings: Settings,
     listener: TcpListener,
     address: SocketAddr,
@@ -58,7 +63,10 @@ impl Server {
     ///
     /// [`StartError`] if the policy has errors, or if an address can't be used.
     pub async fn bind(settings: Settings) -> Result<Self, StartError> {
-        let builder = Policy::builder();
+        let builder = match &settings.state {
+            Some(state) => state::restore(Policy::builder, state)?,
+            None => Policy::builder(),
+        };
         let live = match &settings.policy {
             Some(path) => LivePolicy::from_file(path, builder)?,
             None => builder
@@ -72,9 +80,22 @@ impl Server {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
+        #[allow(unused_mut, reason = "only a certificate is added to it")]
+        let mut reloader = Reloader::new(Arc::clone(&live), settings.policy.clone());
+        #[allow(unused_mut, reason = "the feature `tls` changes it")]
+        let mut tls = Tls::Off;
+        #[cfg(feature = "tls")]
+        if let Some(settings) = &settings.tls {
+            let certificate = Certificate::read(settings.clone()).map_err(StartError::Tls)?;
+            let certificate = Arc::new(certificate);
+            tls = Tls::On(Arc::clone(&certificate));
+            reloader.certificate = Some(certificate);
+        }
+        let reloader = Arc::new(reloader);
         let watch = match &settings.policy {
             Some(path) if settings.watch => {
-                let watch = live.watch(path, POLL, |report| report_reload(&report));
+                let reloader = Arc::clone(&reloader);
+                let watch = live.watch(path, POLL, move |report| reloader.report(&report));
                 Some(watch.map_err(StartError::Watch)?)
             }
             _ => None,
@@ -83,6 +104,8 @@ impl Server {
         let service = Arc::new(Service::new(live, held, settings.limits.clone()));
         Ok(Self {
             service,
+            reloader,
+            tls,
             settings,
             listener,
             address,
@@ -108,8 +131,7 @@ impl Server {
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle {
-            service: Arc::clone(&self.service),
-            policy: self.settings.policy.clone(),
+            reloader: Arc::clone(&self.reloader),
         }
     }
 
@@ -121,21 +143,32 @@ impl Server {
         let service = Arc::clone(&self.service);
         let deciding = tokio::spawn(connections::serve(
             self.listener,
-            Tls::Off,
+            self.tls.clone(),
             self.settings.limits.clone(),
             Arc::clone(&connections),
             stopped.clone(),
             move |peer, request| route::answer(Arc::clone(&service), peer, request),
         ));
+        let saver = self.settings.state.map(|state| {
+            let policy = Arc::clone(&self.service.policy);
+            Arc::new(Saver::new(policy, state))
+        });
+        let saving = saver
+            .clone()
+            .map(|saver| tokio::spawn(saver.run(stopped.clone())));
         let operating = self.admin.map(|(listener, _)| {
             let service = Arc::clone(&self.service);
             let admin = Arc::new(Admin {
                 service,
                 connections,
+                saver: saver.clone(),
+                reloader: self.reloader,
+                token: self.settings.admin_token,
+                strangers: AtomicU64::new(0),
             });
             tokio::spawn(connections::serve(
                 listener,
-                Tls::Off,
+                self.tls,
                 self.settings.limits.clone(),
                 Arc::default(),
                 stopped,
@@ -153,6 +186,13 @@ impl Server {
         }
         lapsing.abort();
         drop(self.watch);
+        // Nothing decides any more, so this is all.
+        if let Some(saving) = saving {
+            let _ = saving.await;
+        }
+        if let Some(saver) = saver {
+            saver.save().await;
+        }
     }
 }
 
@@ -178,25 +218,10 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
     bound.map_err(|error| StartError::Listen { address, error })
 }
 
-/// Logs what became of a reload.
-fn report_reload(report: &Result<Reloaded, FileError>) {
-    match report {
-        Ok(reloaded) => {
-            let rules = reloaded.rules().len();
-            tracing::info!(rules, "the policy was reloaded");
-            for warning in reloaded.warnings().iter() {
-                tracing::warn!(%warning, "the policy");
-            }
-        }
-        Err(error) => tracing::error!(%error, "the policy stays as it is"),
-    }
-}
-
 /// Changes a service while it runs.
 #[derive(Clone)]
 pub struct Handle {
-    service: Arc<Service>,
-    policy: Option<PathBuf>,
+    reloader: Arc<Reloader>,
 }
 
 impl Handle {
@@ -207,12 +232,7 @@ impl Handle {
     /// [`FileError`] if the file can't be read, or is not a policy. In that case nothing has
     /// changed.
     pub fn reload(&self) -> Result<Reloaded, FileError> {
-        let reloaded = match &self.policy {
-            Some(path) => self.service.policy.reload_file(path),
-            None => Ok(Reloaded::default()),
-        };
-        report_reload(&reloaded);
-        reloaded
+        self.reloader.reload()
     }
 }
 

@@ -76,6 +76,10 @@ impl Service {
 }
 
 /// A decision that is made, or that stores are making.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a decision that is made needs no box"
+)]
 pub(crate) enum Deciding {
     Here(Decided),
     Elsewhere(Pin<Box<dyn Future<Output = Decided> + Send>>),

@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tollgate_policy::Secret;
+
 /// How a [`Server`](crate::Server) runs.
 ///
 /// ```
@@ -25,6 +27,14 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The address at which operators ask, or `None` for no such address. Keep it from clients.
     pub admin: Option<SocketAddr>,
+    /// The token of those who change something or ask about a client, at the address of operators.
+    /// Without one, nobody can.
+    pub admin_token: Option<Secret>,
+    /// With which certificate both addresses encrypt. Without one, they do not.
+    #[cfg(feature = "tls")]
+    pub tls: Option<TlsSettings>,
+    /// Where the state is kept for the next process. Without it, limits begin anew.
+    pub state: Option<StateSettings>,
     /// How connections are limited.
     pub limits: Limits,
     /// How long a decision is held for its caller: see
@@ -41,9 +51,54 @@ impl Default for Settings {
             watch: true,
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 4290)),
             admin: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 4291))),
+            admin_token: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+            state: None,
             limits: Limits::default(),
             hold_for: Duration::from_secs(60),
             most_held: 100_000,
+        }
+    }
+}
+
+/// With which certificate connections are encrypted.
+#[cfg(feature = "tls")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// A file with the certificate and those that lead to a known authority, in PEM.
+    pub certificate: PathBuf,
+    /// A file with the private key, in PEM.
+    pub key: PathBuf,
+}
+
+/// How the state is kept for the next process.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StateSettings {
+    /// The file. It has the secret seed of the keys' hashes, and only its owner can read it.
+    pub path: PathBuf,
+    /// How often it is written. A process that is killed loses what was counted since.
+    pub every: Duration,
+    /// Whether the service must not start if the file can't be used. Otherwise the file is put
+    /// aside, and limits begin anew.
+    pub strict: bool,
+}
+
+impl StateSettings {
+    /// Keeps the state in a file that is written every 5 seconds.
+    ///
+    /// ```
+    /// use tollgate_server::{Settings, StateSettings};
+    ///
+    /// let mut settings = Settings::default();
+    /// settings.state = Some(StateSettings::new("limits.state"));
+    /// ```
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            every: Duration::from_secs(5),
+            strict: false,
         }
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Finish<'a> {
     #[serde(borrow)]
     pub(super) token: Cow<'a, str>,
     pub(super) outcome: Option<Ended>,
+    /// The status of an HTTP answer says the outcome too.
+    pub(super) status: Option<u16>,
     /// What the answer says.
     #[serde(borrow, default)]
     pub(super) facts: FactList<'a>,
@@ -55,6 +57,14 @@ pub(super) enum Ended {
     Failure,
     Neither,
     Unanswered,
+}
+
+impl Finish<'_> {
+    /// Returns how the request ended, if the caller says it.
+    pub(super) fn ended(&self) -> Option<Outcome> {
+        let by_status = self.status.map(Outcome::of_status);
+        self.outcome.map(Outcome::from).or(by_status)
+    }
 }
 
 impl From<Ended> for Outcome {
@@ -147,7 +157,10 @@ impl<'de> Visitor<'de> for FactsVisitor {
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
         let mut facts = Vec::new();
         while let Some(Text(name)) = map.next_key()? {
-            match map.next_value()? {
+            let values = map.next_value();
+            let values = values
+                .map_err(|error| de::Error::custom(format_args!("fact `{name}`: {error}")))?;
+            match values {
                 Values::One(value) => facts.push((name, value)),
                 Values::Many(values) => {
                     facts.extend(values.into_iter().map(|Text(value)| (name.clone(), value)));

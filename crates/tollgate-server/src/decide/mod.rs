@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use futures_util::future::join_all;
 use http::StatusCode;
-use serde::Serialize;
 
 use self::ask::{Ask, Asks, Finish, Undo};
-use self::say::{Failure, Said, Settled};
+use self::say::{Said, Settled};
 use crate::counters::Protocol;
 use crate::held::Held;
+use crate::json::{JSON, failure, json, malformed, write};
 use crate::service::{Answer, Decided, Service, of_kind};
 
 /// Answers `/decide`: one question, or a list of them.
@@ -46,8 +46,6 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
     service.counters.took(Protocol::Decide, start.elapsed());
     of_kind(StatusCode::OK, JSON, out)
 }
-
-const JSON: &str = "application/json";
 
 /// Writes what was decided, and holds the decision if the caller wants it.
 async fn say(service: &Service, ask: &Ask<'_>, decided: Decided, out: &mut Vec<u8>) {
@@ -88,13 +86,13 @@ pub(crate) async fn finish(service: &Service, body: &[u8]) -> Answer {
     let Some(decided) = service.held.take(&finish.token) else {
         return unknown();
     };
-    let settled = match finish.outcome {
-        Some(outcome) => decided.finish_async(outcome.into(), &finish.facts).await,
+    let settled = match finish.ended() {
+        Some(outcome) => decided.finish_async(outcome, &finish.facts).await,
         None => decided.settle_async(&finish.facts).await,
     };
     match settled {
         Ok(settled) => json(StatusCode::OK, &Settled::from(settled)),
-        Err(error) => json(StatusCode::BAD_GATEWAY, &Failure::of(&error)),
+        Err(error) => failure(StatusCode::BAD_GATEWAY, &error),
     }
 }
 
@@ -109,27 +107,11 @@ pub(crate) async fn undo(service: &Service, body: &[u8]) -> Answer {
     };
     match decided.undo_async().await {
         Ok(returned) => json(StatusCode::OK, &Settled::returned(returned)),
-        Err(error) => json(StatusCode::BAD_GATEWAY, &Failure::of(&error)),
+        Err(error) => failure(StatusCode::BAD_GATEWAY, &error),
     }
-}
-
-fn malformed(error: &serde_json::Error) -> Answer {
-    json(StatusCode::BAD_REQUEST, &Failure::of(error))
 }
 
 fn unknown() -> Answer {
     let error = "token is not known: it was used, or its time is over";
-    json(StatusCode::NOT_FOUND, &Failure::of(error))
-}
-
-/// An answer in JSON.
-pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Answer {
-    let mut out = Vec::new();
-    write(&mut out, value);
-    of_kind(status, JSON, out)
-}
-
-fn write(out: &mut Vec<u8>, value: &impl Serialize) {
-    // Neither the types nor the memory can refuse it.
-    let _ = serde_json::to_writer(out, value);
+    failure(StatusCode::NOT_FOUND, error)
 }

@@ -1,6 +1,5 @@
 //! What is said of a decision.
 
-use std::fmt::Display;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -155,18 +154,5 @@ impl From<outcome::Settled> for Settled {
             returned: settled.returned,
             charged: settled.charged,
         }
-    }
-}
-
-/// Why there is no answer.
-#[derive(Debug, Serialize)]
-pub(super) struct Failure {
-    error: String,
-}
-
-impl Failure {
-    pub(super) fn of(error: &(impl Display + ?Sized)) -> Self {
-        let error = error.to_string();
-        Self { error }
     }
 }

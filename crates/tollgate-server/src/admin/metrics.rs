@@ -1,0 +1,122 @@
+//! `/metrics`, in the text format of Prometheus.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::StatusCode;
+
+use super::Admin;
+use crate::counters::head;
+use crate::service::{Answer, of_kind, text};
+
+pub(super) async fn answer(admin: Arc<Admin>) -> Answer {
+    // It visits all slots of all tables.
+    let written = tokio::task::spawn_blocking(move || {
+        let mut out = String::new();
+        admin.write(&mut out).map(|()| out)
+    });
+    match written.await {
+        Ok(Ok(out)) => of_kind(StatusCode::OK, "text/plain; version=0.0.4", out),
+        _ => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "no metrics can be written",
+        ),
+    }
+}
+
+impl Admin {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        self.service.counters.write(out)?;
+        let policy = self.service.policy.load();
+        // The names of rules differ, so no two metrics are the same.
+        let stats = policy.stats();
+        stats
+            .write_prometheus(out, "tollgate", &[])
+            .map_err(|_| fmt::Error)?;
+        let number = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let connections = &self.connections;
+        let reloads = &self.reloader;
+        let mut values = vec![
+            (
+                "rules",
+                "Rules of the policy.",
+                number(policy.rules().len()),
+            ),
+            (
+                "held",
+                "Decisions that are held for their callers.",
+                number(self.service.held.len()),
+            ),
+            (
+                "connections",
+                "Connections that are open.",
+                number(connections.open.load(Relaxed)),
+            ),
+            (
+                "connections_total",
+                "Connections that were accepted.",
+                connections.accepted.load(Relaxed),
+            ),
+            (
+                "connections_refused_total",
+                "Connections that were closed at once, because too many were open.",
+                connections.refused.load(Relaxed),
+            ),
+            (
+                "connections_idle_total",
+                "Connections that were closed because no request came in time.",
+                connections.idle.load(Relaxed),
+            ),
+            (
+                "reloads_total",
+                "Policies that took the place of another one.",
+                reloads.done.load(Relaxed),
+            ),
+            (
+                "reloads_failed_total",
+                "Policies with errors, or that could not be read.",
+                reloads.failed.load(Relaxed),
+            ),
+            (
+                "admin_refused_total",
+                "Requests to change something without the token.",
+                self.strangers.load(Relaxed),
+            ),
+        ];
+        if let Some(saver) = &self.saver {
+            values.push((
+                "state_saved_timestamp_seconds",
+                "When the state was last saved, since 1970.",
+                saver.saved_at.load(Relaxed),
+            ));
+            values.push((
+                "state_saves_total",
+                "Times that the state was saved.",
+                saver.saves.load(Relaxed),
+            ));
+            values.push((
+                "state_failures_total",
+                "Times that the state could not be saved.",
+                saver.failures.load(Relaxed),
+            ));
+        }
+        for (name, help, value) in values {
+            let kind = match name.ends_with("_total") {
+                true => "counter",
+                false => "gauge",
+            };
+            let name = format!("tollgate_{name}");
+            head(out, &name, kind, help)?;
+            writeln!(out, "{name} {value}")?;
+        }
+        head(
+            out,
+            "tollgate_build_info",
+            "gauge",
+            "The version of the service.",
+        )?;
+        let version = env!("CARGO_PKG_VERSION");
+        writeln!(out, "tollgate_build_info{{version=\"{version}\"}} 1")
+    }
+}
