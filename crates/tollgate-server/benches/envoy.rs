@@ -1,5 +1,5 @@
-//! `ShouldRateLimit` beside a service of tonic that does nothing: how much of the processor's time a
-//! request takes, over loopback. Both have one thread, and the same clients in another one.
+//! `ShouldRateLimit` beside a service of tonic that does nothing: how much of the processor's time
+//! a request takes, over loopback. Both have one thread, and the same clients in another one.
 //!
 //!     cargo bench -p tollgate-server --bench envoy
 //!

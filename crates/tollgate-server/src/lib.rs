@@ -6,8 +6,8 @@
 //! | run it in a program of your own | [`Server`], [`Settings`] |
 //! | read the policy again | [`Handle::reload`] |
 //!
-//! [The guide](guide::service) has what programs ask, and [another](guide::running) what operators
-//! need.
+//! [The guide](guide::service) has what programs ask, [another](guide::envoy) the configuration of
+//! Envoy, and [another](guide::running) what operators need.
 
 mod admin;
 mod connections;
@@ -31,6 +31,10 @@ mod state;
 #[cfg(feature = "tls")]
 mod tls;
 
+/// What `scripts/fuzz` runs.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use envoy::fuzzing;
 pub use error::StartError;
 pub use server::{BUILT_IN, Handle, Server};
 #[cfg(feature = "tls")]

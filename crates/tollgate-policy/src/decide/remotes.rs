@@ -27,8 +27,8 @@ pub(crate) struct RemoteMember {
 }
 
 impl RemoteMember {
-    /// Returns the denial of a request that only looks, if the limit has no permit left. The wait is
-    /// the time until the limit has all of them, which may be longer than until the next one.
+    /// Returns the denial of a request that only looks, if the limit has no permit left. The wait
+    /// is the time until the limit has all of them, which may be longer than until the next one.
     fn look(&self) -> Option<DeniedElsewhere> {
         let Some(Ok(info)) = self.answer else {
             return None;

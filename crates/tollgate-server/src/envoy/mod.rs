@@ -3,6 +3,8 @@
 mod decide;
 mod descriptor;
 mod frame;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod messages;
 mod say;
 

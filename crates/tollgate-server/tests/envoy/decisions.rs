@@ -64,7 +64,7 @@ async fn statuses_have_the_limit_and_the_time_in_whole_seconds() {
     let mut client = service.client();
     let asked = request([
         descriptor([("tenant", "acme")]),
-        descriptor([("colour", "blue")]),
+        descriptor([("color", "blue")]),
         descriptor([("user", "ann")]),
     ]);
     let answer = client.ask(asked.clone()).await;

@@ -5,9 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use std::{env, fs, process};
+use std::{env, fs};
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -17,14 +16,13 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
 use super::page;
 
 /// How long something may take that always happens.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-static FILES: AtomicU32 = AtomicU32::new(0);
 
 /// Returns Envoy's program, or says that a test is skipped.
 pub(crate) fn program() -> Option<PathBuf> {
@@ -39,8 +37,7 @@ pub(crate) fn program() -> Option<PathBuf> {
 pub(crate) struct Envoy {
     pub(crate) address: SocketAddr,
     child: Child,
-    config: PathBuf,
-    log: PathBuf,
+    folder: TempDir,
 }
 
 impl Envoy {
@@ -61,9 +58,8 @@ impl Envoy {
         for (from, to) in change {
             yaml = replace(&yaml, from, to);
         }
-        let file = FILES.fetch_add(1, Relaxed);
-        let file = env::temp_dir().join(format!("tollgate-proxy-{}-{file}", process::id()));
-        let (config, log) = (file.with_extension("yaml"), file.with_extension("log"));
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("envoy.yaml");
         fs::write(&config, yaml).unwrap();
         let child = Command::new(program)
             .arg("--config-path")
@@ -71,14 +67,13 @@ impl Envoy {
             .args(["--disable-hot-restart", "--concurrency", "2"])
             .args(["--log-level", "warning"])
             .stdout(Stdio::null())
-            .stderr(fs::File::create(&log).unwrap())
+            .stderr(fs::File::create(folder.path().join("log")).unwrap())
             .spawn()
             .unwrap();
         let mut envoy = Self {
             address,
             child,
-            config,
-            log,
+            folder,
         };
         envoy.wait().await;
         envoy
@@ -90,7 +85,8 @@ impl Envoy {
         while tokio::net::TcpStream::connect(self.address).await.is_err() {
             let has_ended = self.child.try_wait().unwrap().is_some();
             if has_ended || start.elapsed() > PATIENCE {
-                panic!("{}", fs::read_to_string(&self.log).unwrap_or_default());
+                let log = fs::read_to_string(self.folder.path().join("log"));
+                panic!("{}", log.unwrap_or_default());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -101,8 +97,6 @@ impl Drop for Envoy {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_file(&self.config);
-        let _ = fs::remove_file(&self.log);
     }
 }
 

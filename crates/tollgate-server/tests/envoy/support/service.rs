@@ -1,23 +1,19 @@
 //! A service that decides by a policy.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::{env, fs, future};
+use std::{fs, future};
 
+use tempfile::NamedTempFile;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_server::{Server, Settings};
 
 use super::Client;
 
-static FILES: AtomicU32 = AtomicU32::new(0);
-
 /// A service in threads of its own. It is killed when it is dropped.
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
     runtime: Option<Runtime>,
-    file: PathBuf,
+    _file: NamedTempFile,
 }
 
 impl Service {
@@ -26,11 +22,10 @@ impl Service {
     }
 
     pub(crate) fn start_with(policy: &str, set: impl FnOnce(&mut Settings)) -> Self {
-        let file = FILES.fetch_add(1, Relaxed);
-        let file = env::temp_dir().join(format!("tollgate-envoy-{}-{file}.toml", process::id()));
-        fs::write(&file, policy).unwrap();
+        let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        fs::write(file.path(), policy).unwrap();
         let mut settings = Settings::default();
-        settings.policy = Some(file.clone());
+        settings.policy = Some(file.path().to_owned());
         settings.watch = false;
         settings.listen = "127.0.0.1:0".parse().unwrap();
         settings.admin = None;
@@ -47,7 +42,7 @@ impl Service {
         Self {
             address,
             runtime,
-            file,
+            _file: file,
         }
     }
 
@@ -66,6 +61,5 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.kill();
-        let _ = fs::remove_file(&self.file);
     }
 }
