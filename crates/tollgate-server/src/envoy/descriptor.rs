@@ -9,6 +9,9 @@ use super::frame::Status;
 use super::messages::{Entry, RateLimitDescriptor, RateLimitRequest};
 use crate::overrides::{Override, Unit};
 
+/// The most descriptors of a request. Each may add to the fields of the answer.
+const MOST: usize = 100;
+
 /// The entry that says what becomes of a descriptor's hits.
 const HITS_MODE: &str = "hits-mode";
 
@@ -55,6 +58,11 @@ pub(super) fn read(
     }
     if request.descriptors.is_empty() {
         return Err(Status::invalid("descriptors is empty"));
+    }
+    let count = request.descriptors.len();
+    if count > MOST {
+        let message = format!("descriptors has {count} elements, but there are at most {MOST}");
+        return Err(Status::invalid(message));
     }
     let descriptors = request.descriptors.iter().enumerate();
     let read = descriptors.map(|(index, descriptor)| {

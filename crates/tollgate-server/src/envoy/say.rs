@@ -157,12 +157,20 @@ fn refuse(
 
 fn header_fields(headers: &HeaderMap) -> Vec<HeaderField> {
     let fields = headers.iter().filter_map(|(name, value)| {
-        let value = value.to_str().ok()?.to_owned();
-        let key = name.as_str().to_owned();
-        Some(HeaderField { key, value })
+        let value = value
+            .to_str()
+            .ok()
+            .filter(|value| value.len() <= MOST_BYTES)?;
+        Some(HeaderField {
+            key: name.as_str().to_owned(),
+            value: value.to_owned(),
+        })
     });
     fields.collect()
 }
+
+/// The longest value of a header that Envoy takes. With a longer one, it would refuse the answer.
+const MOST_BYTES: usize = 16 * 1024;
 
 /// What is told of a descriptor that no limit applies to.
 fn unlimited() -> DescriptorStatus {

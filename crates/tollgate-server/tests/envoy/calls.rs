@@ -22,7 +22,13 @@ async fn an_error_names_the_field() {
     let ann = || descriptor([("user", "ann")]);
     let mut no_domain = request([ann()]);
     no_domain.domain.clear();
-    let cases: [(RateLimitRequest, &str); 8] = [
+    let mut many = request([]);
+    many.descriptors = vec![ann(); 101];
+    let cases: [(RateLimitRequest, &str); 9] = [
+        (
+            many,
+            "descriptors has 101 elements, but there are at most 100",
+        ),
         (no_domain, "domain is empty"),
         (request([]), "descriptors is empty"),
         (
