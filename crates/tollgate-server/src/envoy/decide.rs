@@ -7,7 +7,7 @@ use tollgate::Denied;
 use tollgate_http::PathForm;
 use tollgate_policy::{Policy, Reason, RemoteError};
 
-use super::descriptor::{self, Descriptor, Mode};
+use super::descriptor::{self, Descriptor, Mode, Placed};
 use super::frame::{Status, StatusOfCall};
 use super::messages::{RateLimitRequest, RateLimitResponse};
 use super::say::{self, Said};
@@ -71,9 +71,6 @@ pub(super) async fn decide(
     }
     Ok(answer)
 }
-
-/// A descriptor, and its position.
-pub(super) type Placed<'a, 'r> = (usize, &'a Descriptor<'r>);
 
 async fn decide_by_policy(service: &Service, asking: &[Placed<'_, '_>]) -> Decided {
     let deciding = match asking {

@@ -44,6 +44,9 @@ pub(super) struct Descriptor<'r> {
     form: PathForm,
 }
 
+/// A descriptor, and its position.
+pub(super) type Placed<'a, 'r> = (usize, &'a Descriptor<'r>);
+
 /// Reads the descriptors of a request.
 ///
 /// # Errors

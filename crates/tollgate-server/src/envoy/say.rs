@@ -8,8 +8,7 @@ use tollgate::{Denied, Quota};
 use tollgate_http::{Cause, LimitState, LimitStates, Refusal};
 use tollgate_policy::Asked;
 
-use super::decide::Placed;
-use super::descriptor::Descriptor;
+use super::descriptor::{Descriptor, Placed};
 use super::messages::{Code, DescriptorStatus, HeaderField, RateLimit, RateLimitResponse, Seconds};
 use crate::overrides::{Taken, Unit};
 use crate::service::{Decided, Service};
