@@ -3,7 +3,7 @@
 use std::env;
 
 use serde_json::json;
-use tollgate_policy::file::{KeySecret, PolicyFile};
+use tollgate_policy::file::{PolicyFile, SecretSource};
 use tollgate_policy::{Policy, Problems, Secret};
 
 const SECRET: &str = "swordfish-swordfish";
@@ -147,7 +147,7 @@ fn debug_does_not_show_a_secret() {
     let policy = Policy::from_toml(&text).expect("a policy");
     let shown = format!("{file:?} {policy:?}");
     assert!(!shown.contains(SECRET), "{shown}");
-    let secret = KeySecret::Text(Secret::new(SECRET));
+    let secret = SecretSource::Text(Secret::new(SECRET));
     assert_eq!(format!("{secret:?}"), "Text(Secret(..))");
 }
 

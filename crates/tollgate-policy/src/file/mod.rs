@@ -19,7 +19,7 @@ use crate::when::When;
 pub use client::{ClientSettings, SeenPath};
 pub use disk::read_text;
 pub use format::Format;
-use secret::Secret;
+pub use secret::SecretSource;
 
 /// A value, and where the file says it. Values are equal wherever they are.
 #[derive(Debug, Clone, Copy)]
@@ -292,15 +292,6 @@ pub struct Rule {
     pub fallback: Option<At<Fallback>>,
 }
 
-/// The secret by which stores hide the keys of clients. `Debug` does not show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeySecret {
-    /// The secret itself. A policy that is written out contains it too.
-    Text(Secret),
-    /// The name of the environment variable that has it.
-    Env(String),
-}
-
 /// A whole policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyFile {
@@ -314,7 +305,7 @@ pub struct PolicyFile {
     /// How the program finds the client of a request.
     pub client: ClientSettings,
     /// The secret by which stores hide the keys of clients.
-    pub key_secret: Option<At<KeySecret>>,
+    pub key_secret: Option<At<SecretSource>>,
     /// Requests that are denied.
     pub deny: Vec<Entry>,
     /// Requests that no rule limits.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::keyed::Overflow;
 use tollgate_policy::file::{
-    Applies, Apply, BanOf, CountOf, Failure, Fallback, KeySecret, MissingFact, PolicyFile, Rule,
+    Applies, Apply, BanOf, CountOf, Failure, Fallback, MissingFact, PolicyFile, Rule, SecretSource,
     SeenPath,
 };
 use tollgate_policy::when::Test;
@@ -28,7 +28,7 @@ fn every_field_is_read() {
     assert_eq!(file.memory.map(|memory| memory.value), Some(512 << 20));
     assert_eq!(file.facts.as_ref().map(Vec::len), Some(4));
     let secret = file.key_secret.as_ref().map(|secret| &secret.value);
-    let expected = KeySecret::Env("TOLLGATE_KEY_SECRET".into());
+    let expected = SecretSource::Env("TOLLGATE_KEY_SECRET".into());
     assert_eq!(secret, Some(&expected));
     let trust = file.client.trust.iter().flatten();
     let trust: Vec<_> = trust.map(|network| network.to_string()).collect();
