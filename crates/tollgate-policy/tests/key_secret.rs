@@ -97,7 +97,7 @@ fn what_is_wrong_with_a_secret_is_said_without_it() {
         (
             "key_secret = 'swordfish'",
             "1:1: error: key_secret is not a field of a policy; did you mean `key-secret`? Known: \
-             apply, memory, facts, client, key-secret, deny, allow, rule, limit",
+             apply, memory, facts, client, store, key-secret, deny, allow, rule, limit",
         ),
     ] {
         let text = format!("{line}\n[[rule]]\nname = 'a'\nlimit = '5/s'\n");

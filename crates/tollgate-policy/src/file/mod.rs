@@ -6,6 +6,8 @@ mod format;
 mod key_secret;
 mod names;
 pub(crate) mod secret;
+pub(crate) mod server_url;
+mod store;
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -20,6 +22,7 @@ pub use client::{ClientSettings, SeenPath};
 pub use disk::read_text;
 pub use format::Format;
 pub use secret::SecretSource;
+pub use store::StoreSettings;
 
 /// A value, and where the file says it. Values are equal wherever they are.
 #[derive(Debug, Clone, Copy)]
@@ -304,6 +307,8 @@ pub struct PolicyFile {
     pub facts: Option<Vec<At<String>>>,
     /// How the program finds the client of a request.
     pub client: ClientSettings,
+    /// The server that has the limits, unless all of them are in memory.
+    pub store: Option<StoreSettings>,
     /// The secret by which stores hide the keys of clients.
     pub key_secret: Option<At<SecretSource>>,
     /// Requests that are denied.

@@ -37,13 +37,18 @@ fn every_field_is_read() {
     assert_eq!(header, Some("x-forwarded-for"));
     assert_eq!(file.client.hops, Some(2.into()));
     assert_eq!(file.client.path, Some(SeenPath::Normalized));
+    let store = file.store.as_ref().expect("a server");
+    assert_eq!(store.redis.value, SecretSource::Env("REDIS_URL".into()));
+    assert_eq!(store.namespace.value, "shop:eu");
+    assert_eq!(store.budget, Some(Duration::from_millis(20).into()));
+    assert_eq!(store.fallback, Some(Fallback::Open.into()));
     assert_eq!(
         (file.deny.len(), file.allow.len(), file.rules.len()),
         (2, 1, 6)
     );
 
     let login = rule(&file, "login");
-    assert_eq!(login.name.position, Some(Position::new(22, 12)));
+    assert_eq!(login.name.position, Some(Position::new(23, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
     assert_eq!(login.missing, MissingFact::Deny);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
@@ -65,6 +70,8 @@ fn every_field_is_read() {
     );
     assert!(!login.shadow);
     assert_eq!(login.status, Some(429.into()));
+    assert_eq!(login.store.value, "redis");
+    assert_eq!(login.fallback, store.fallback);
     let statuses: Vec<_> = file.deny.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Some(451.into()), None]);
     assert_eq!(file.allow[0].status, None);
@@ -237,7 +244,7 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
     assert_eq!(
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
-         Known: apply, memory, facts, client, key-secret, deny, allow, rule, limit\n\
+         Known: apply, memory, facts, client, store, key-secret, deny, allow, rule, limit\n\
          error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
          error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\
