@@ -394,6 +394,11 @@ fn errors_of_syntax_do_not_show_the_url() {
         "[store]\nnamespace = 'a'\nredis = { env = swordfish }",
         "[ store ]\nredis = redis://:swordfish@a",
         "redis = redis://:swordfish@a",
+        "[store]\nredis = \"\"\"redis://:swordfish@a\n[[rule]]\nname = 'a'",
+        "[store]\nredis = '''redis://:swordfish@a\n[[rule]]\nname = 'a'",
+        "[store]\nredis = \"\"\"\nswordfish\\q\n[[rule]]\nname = 'a'\n\"\"\"",
+        "[store]\nredis = [\nswordfish\n[\n[[rule]]\nname = 'a'",
+        "[store]\nredis = [ a,\n[redis://:swordfish@a], 'a\n[[rule]]",
         "[[rule]]\nname = 'a'\nstore = redis://:swordfish@a",
     ] {
         let found = PolicyFile::from_toml(text).expect_err(text);
