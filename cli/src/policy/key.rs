@@ -36,8 +36,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "VALUE")]
     values: Vec<String>,
 
-    /// The namespace that the program gives its keys: that of [store] in the policy, or api, unless
-    /// this says otherwise
+    /// The namespace that the program gives its keys. Without this, that of the policy's table
+    /// `store`, or api
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
 
