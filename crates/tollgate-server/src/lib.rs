@@ -26,6 +26,7 @@ mod server;
 mod service;
 mod settings;
 mod state;
+mod store;
 #[cfg(feature = "tls")]
 mod tls;
 
