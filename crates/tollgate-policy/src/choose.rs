@@ -47,6 +47,8 @@ pub(crate) struct Asked {
     /// The plan, by its position.
     pub(crate) plan: usize,
     pub(crate) cost: u64,
+    /// Whether the request takes nothing, but only looks: see [`Facts::permits`].
+    pub(crate) looks: bool,
 }
 
 /// Records what is decided for each rule. `by` is the rule that names this one in `also`.
@@ -224,7 +226,12 @@ fn add<R: AsRef<Reads>>(
             Ok((plan, None)) => Ok(plan),
             Ok((plan, Some(fixed))) => {
                 let cost = rule.cost.of(facts).unwrap_or(rule.cost.default);
-                let asked = Asked { key, plan, cost };
+                let asked = Asked {
+                    key,
+                    plan,
+                    cost,
+                    looks: false,
+                };
                 match fixed {
                     Fixed::Unlimited => recorder.ask_unlimited(index, rule.shadow, by, asked),
                     Fixed::Zero => recorder.refuse(index, rule.shadow, by, NoLimit::Zero(asked)),
@@ -236,7 +243,13 @@ fn add<R: AsRef<Reads>>(
     };
     let asked = plan.and_then(|plan| {
         let cost = rule.cost.of(facts).ok_or(NoLimit::Ambiguous)?;
-        Ok(Asked { key, plan, cost })
+        let looks = facts.permits() == Some(0);
+        Ok(Asked {
+            key,
+            plan,
+            cost,
+            looks,
+        })
     });
     match asked {
         Ok(asked) => recorder.ask(index, rule.shadow, by, asked),

@@ -3,11 +3,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::decide;
+use crate::envoy;
 use crate::forward::{self, Proxy};
 use crate::read::read;
 use crate::service::{Answer, Service, text};
@@ -17,7 +20,15 @@ pub(crate) async fn answer(
     service: Arc<Service>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Answer {
+) -> Response<Either<Full<Bytes>, envoy::Reply>> {
+    match envoy::is_call(&request) {
+        true => envoy::answer(service, request).await.map(Either::Right),
+        false => plain(service, peer, request).await.map(Either::Left),
+    }
+}
+
+/// Answers a request of plain HTTP.
+async fn plain(service: Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
     let proxy = match head.uri.path() {
         "/decide" | "/finish" | "/undo" if head.method != Method::POST => {

@@ -14,6 +14,7 @@ use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 
 use crate::counters::Counters;
 use crate::held::Held;
+use crate::overrides::Overrides;
 use crate::settings::Limits;
 
 pub(crate) type Decided = Decision<Arc<Policy>>;
@@ -25,6 +26,8 @@ pub(crate) struct Service {
     pub(crate) policy: Arc<LivePolicy>,
     pub(crate) counters: Counters,
     pub(crate) held: Held,
+    /// The limits that Envoy's requests bring.
+    pub(crate) overrides: Overrides,
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
     /// How a proxy says who its client is, unless the policy's file says it: the last entry of
@@ -40,6 +43,7 @@ impl Service {
             policy,
             counters: Counters::default(),
             held,
+            overrides: Overrides::default(),
             limits,
             answers: Answers::new().fields(Fields::LIST),
             address: ClientAddress::peer().trusted_hops(1).x_forwarded_for(),

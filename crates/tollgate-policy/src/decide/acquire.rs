@@ -27,8 +27,8 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     // `asks` is filled in place, because moving it takes time.
     let mut asks = Asks::new(policy);
     asks.patience = patience;
-    if let Some(why) = asks.collect(sets) {
-        return refused(asks.policy, why).into();
+    if let Some((why, set)) = asks.collect(sets) {
+        return refused(asks.policy, why, set).into();
     }
     // Stores that decide asynchronously can't be asked here.
     for ask in &asks.remote {
@@ -38,7 +38,8 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
             true => asks.would_deny.push(ask.rule),
             false => {
                 let why = Why::Rule(ask.rule, NoLimit::Remote);
-                return refused(asks.policy, why).into();
+                let set = ask.set;
+                return refused(asks.policy, why, set).into();
             }
         }
     }
@@ -49,10 +50,11 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
 pub(crate) fn refused<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     policy: R,
     why: Why,
+    set: u32,
 ) -> State<R, C> {
     match why {
         Why::Allowed(_) => State::Free(policy, Some(why)),
-        _ => State::Refused(policy, why),
+        _ => State::Refused(policy, why, set),
     }
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn acquire<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     asks: Asks<R, C>,
 ) -> State<R, C> {
     match asks.list.as_slice() {
-        [ask] if asks.is_rate(ask) => acquire_one(asks),
+        [ask] if asks.is_rate(ask) && !ask.looks => acquire_one(asks),
         _ => acquire_all(asks),
     }
 }
@@ -89,6 +91,11 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
         return State::Free(asks.policy, None);
     }
     asks.look_ahead();
+    if asks.looks {
+        if let Some((member, denied)) = asks.look_only() {
+            return State::Denied(asks, member, denied);
+        }
+    }
     if !asks.has_clock() {
         asks.list.push(Ask {
             rule: usize::MAX,
@@ -96,6 +103,8 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
             plan: 0,
             trial: false,
             takes: true,
+            looks: false,
+            set: 0,
             key: (0, 0),
             hash: 0,
             cost: 0,
@@ -152,11 +161,23 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
         let banned = ban.and_then(|ban| ban.bans.key(&KeyHash(ask.hash)).check(1, now).err());
         match (banned, rule.limit(ask.what)) {
             (None, Some(limit)) => {
-                let look = With(|limit: &dyn Member<C>| limit.check(ask.cost, now).err());
+                let n = ask.cost.max(u64::from(ask.looks));
+                let look = With(|limit: &dyn Member<C>| limit.check(n, now).err());
                 limit.visit(self.key(&ask), ask.plan, false, look)?
             }
             _ => banned,
         }
+    }
+
+    /// Returns the limit that has no permit for a request that only looks, and its answer. Of
+    /// several, it is the one with the longest wait. Looks are no denials that a ban counts.
+    #[cold]
+    fn look_only(&self) -> Option<(usize, Denied)> {
+        let now = self.now();
+        let asks = self.list.iter().enumerate();
+        let looking = asks.filter(|(_, ask)| ask.looks && !ask.trial);
+        let denied = looking.filter_map(|(index, _)| Some((index, self.look(index, now)?)));
+        denied.max_by_key(|(_, denied)| denied.retry_after().unwrap_or(Duration::MAX))
     }
 
     /// Finds the shadow rules that must take nothing: one of their several limits would deny.

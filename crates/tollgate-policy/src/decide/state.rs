@@ -21,8 +21,8 @@ pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
 pub(crate) enum State<R: Deref<Target = Policy<C>>, C: PolicyClock> {
     /// No limit applies.
     Free(R, Option<Why>),
-    /// Denied without asking a limit.
-    Refused(R, Why),
+    /// Denied without asking a limit, for one of the sets of facts.
+    Refused(R, Why, u32),
     /// The limits have different clocks.
     Invalid(ComposeError),
     /// A limit denies it.
@@ -64,7 +64,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
 
     pub(crate) fn policy(&self) -> Option<&R> {
         match self {
-            Self::Free(policy, _) | Self::Refused(policy, _) => Some(policy),
+            Self::Free(policy, _) | Self::Refused(policy, ..) => Some(policy),
             _ => self.asks().map(|asks| &asks.policy),
         }
     }
