@@ -10,9 +10,11 @@
 //! need.
 
 mod admin;
+mod client;
 mod connections;
 mod counters;
 mod decide;
+mod ends;
 mod error;
 mod forward;
 #[cfg(doc)]

@@ -12,6 +12,7 @@ use tollgate_policy::{FileError, LivePolicy, Policy, Reloaded, Watch};
 
 use crate::admin::{self, Admin};
 use crate::connections::{self, Connections, Tls};
+use crate::ends;
 use crate::error::StartError;
 use crate::held::Held;
 use crate::reload::Reloader;
@@ -75,6 +76,7 @@ impl Server {
                 .into(),
         };
         let live = Arc::new(live);
+        ends::warn(&live.load());
         let (listener, address) = bind(settings.listen).await?;
         let admin = match settings.admin {
             Some(address) => Some(bind(address).await?),
