@@ -13,6 +13,9 @@ const POLICY: &str = "apply = 'all'\nclient = { path = 'normalized' }\n\
     [[rule]]\nname = 'client'\nwhen = { client-ip = '192.0.2.1' }\nlimit = '9k/h'\n\
     [[rule]]\nname = 'client6'\nwhen = { client-ip = '2001:db8::7' }\nlimit = '9k/h'";
 
+/// The rules that a question is asked of, or the status of its refusal.
+type Expected = Result<&'static [&'static str], u16>;
+
 const METHOD: &str = "X-Forwarded-Method: GET\r\n";
 const URI: &str = "X-Forwarded-Uri: /\r\n";
 const HOST: &str = "X-Forwarded-Host: b.example\r\n";
@@ -73,7 +76,7 @@ async fn what_a_proxy_must_say_is_said_once() {
 #[tokio::test]
 async fn a_path_is_a_path() {
     let service = Service::start(POLICY).await;
-    let cases: [(&str, &str, Result<&[&str], u16>); 22] = [
+    let cases: [(&str, &str, Expected); 22] = [
         ("GET", "/admin/a", Ok(&["path"])),
         ("GET", "/x/../admin/a?b#c", Ok(&["path"])),
         ("GET", "//admin/a", Ok(&["path"])),
@@ -124,7 +127,7 @@ async fn a_path_is_a_path() {
 #[tokio::test]
 async fn a_host_is_one_host() {
     let service = Service::start(POLICY).await;
-    let cases: [(&str, Result<&[&str], u16>); 10] = [
+    let cases: [(&str, Expected); 10] = [
         ("a.example", Ok(&["host"])),
         ("A.Example:8080", Ok(&["host"])),
         ("b.example", Ok(&[])),
