@@ -10,10 +10,12 @@
 //! Envoy, and [another](guide::running) what operators need.
 
 mod admin;
+mod client;
 mod connections;
 mod counters;
 mod decide;
 mod envoy;
+mod ends;
 mod error;
 mod forward;
 #[cfg(doc)]

@@ -12,6 +12,7 @@ use tollgate_policy::{FileError, LivePolicy, Reloaded, Watch};
 
 use crate::admin::{self, Admin};
 use crate::connections::{self, Connections, Tls};
+use crate::ends;
 use crate::error::StartError;
 use crate::held::Held;
 use crate::reload::Reloader;
@@ -82,6 +83,7 @@ impl Server {
                 .into(),
         };
         let live = Arc::new(live);
+        ends::warn(&live.load());
         let (listener, address) = bind(settings.listen).await?;
         let admin = match settings.admin {
             Some(address) => Some(bind(address).await?),
