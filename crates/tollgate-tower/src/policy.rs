@@ -16,7 +16,7 @@ use tollgate_policy::{
     PolicyClock, Reason,
 };
 
-use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
+use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::{self, Ended};
 use crate::deciding::{Deciding, Undo, spawn};
 use crate::head::Head;
@@ -153,10 +153,7 @@ impl<C: PolicyClock> ByPolicy<C> {
                     needs_end,
                     reads_headers,
                 };
-                return match delay {
-                    Duration::ZERO => Admit::Granted(grant, values),
-                    delay => Admit::Delayed(Unserved::new(grant), values, delay),
-                };
+                return Admit::granted(grant, values, delay, settings);
             }
             match decision.reason() {
                 Some(Reason::Limit { rule, denied: Denied::Later { retry_after, .. } })
