@@ -38,8 +38,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most requests are free, or need no more than the values of their fields. The others keep
-    /// what they need in a box, so that this is small and moves fast.
+    /// Most requests are free, or need no more than the values of their fields, or are refused. The
+    /// others keep what they need in a box, so that this is small and moves fast.
     #[project = StateProject]
     enum State<S, A, B>
     where

@@ -202,7 +202,9 @@ impl<C: PolicyClock> ByPolicy<C> {
         let refused = settings.refuse(head, &refusal);
         if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
             let rule = decision.denied_by().unwrap_or(&settings.name);
-            settings.report_of(rule).fallback(fallback.as_str(), Reported::Denied);
+            settings
+                .report_of(rule)
+                .fallback(fallback.as_str(), Reported::Denied);
         }
         refused
     }

@@ -24,7 +24,7 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     sets: &[impl Facts],
     patience: Option<Duration>,
 ) -> Decision<R, C> {
-    // It is filled in place, because moving it takes time.
+    // It is filled in place, because moving it takes time. Until a limit answers, it is a denial.
     let mut decision = Decision {
         state: State::Asked(Asks::new(policy), Err((0, Denied::busy(0)))),
         remotes: None,
