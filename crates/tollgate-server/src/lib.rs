@@ -14,8 +14,8 @@ mod client;
 mod connections;
 mod counters;
 mod decide;
-mod envoy;
 mod ends;
+mod envoy;
 mod error;
 mod forward;
 #[cfg(doc)]
