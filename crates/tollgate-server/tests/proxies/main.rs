@@ -9,6 +9,10 @@ mod caddy;
 mod haproxy;
 mod nginx;
 mod questions;
+#[allow(dead_code, reason = "other tests use more of it")]
+#[path = "../../../tollgate-redis/tests/support/server.rs"]
+mod redis_server;
 mod support;
 mod traefik;
+mod two_instances;
 mod warnings;

@@ -7,7 +7,7 @@ use crate::support::guide::{blocks, replace};
 use crate::support::{App, Process, Service, Site, checks};
 
 /// Starts nginx with the server of the guide.
-fn nginx_with(
+pub(crate) fn nginx_with(
     service: &Service,
     app: &App,
     change: impl Fn(&str, SocketAddr) -> String,
@@ -34,7 +34,7 @@ fn nginx_with(
     })
 }
 
-fn listen(page: &str, address: SocketAddr) -> String {
+pub(crate) fn listen(page: &str, address: SocketAddr) -> String {
     replace(page, "listen 80;", format!("listen {address};"))
 }
 
