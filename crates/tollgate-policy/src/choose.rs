@@ -172,24 +172,23 @@ fn apply<R: AsRef<Reads>>(
     let applied = add(rules, index, None, facts, recorder);
     let mut next: SmallVec<[(usize, usize); 4]> = SmallVec::new();
     if applied == Applied::Yes {
-        next.extend(also(rules, index));
+        push_also(rules, index, &mut next);
     }
     while let Some((other, by)) = next.pop() {
         if add(rules, other, Some(by), facts, recorder) == Applied::Yes {
-            next.extend(also(rules, other));
+            push_also(rules, other, &mut next);
         }
     }
     applied != Applied::Skipped
 }
 
-/// Returns the rules that apply with a rule directly, the last one first.
-fn also<R: AsRef<Reads>>(rules: &[R], index: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Adds the rules that apply with a rule directly, the last one first.
+fn push_also<R: AsRef<Reads>>(rules: &[R], index: usize, next: &mut SmallVec<[(usize, usize); 4]>) {
     let rule = rules.get(index).map(AsRef::as_ref);
-    let also = rule
-        .filter(|rule| !rule.shadow)
-        .into_iter()
-        .flat_map(|rule| &rule.also);
-    also.rev().map(move |other| (*other, index))
+    let also = rule.filter(|rule| !rule.shadow).map(|rule| &rule.also);
+    for other in also.into_iter().flatten().rev() {
+        next.push((*other, index));
+    }
 }
 
 /// Adds what one rule asks.

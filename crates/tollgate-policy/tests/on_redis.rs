@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tollgate::clock::SystemClock;
 use tollgate::{Denied, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
+use tollgate_policy::file::PolicyFile;
 use tollgate_policy::operate::KeyError;
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{FactName, FactValue, Facts, Outcome, Policy, Reason};
@@ -529,6 +530,50 @@ fn a_key_that_one_process_bans_or_resets_is_banned_or_reset_in_another() {
         let ann = ann.key("a", ["ann"]).expect("a key");
         let error = run(ann.ban_for_async(Duration::from_secs(1)));
         assert!(matches!(error, Err(KeyError::Store { .. })), "{error:?}");
+    });
+}
+
+/// A program reads a file, connects to the server that the file names, and builds the policy.
+#[test]
+fn a_file_names_the_server_of_its_limits() {
+    on_each_server(|mut private| {
+        private.start(false);
+        let text = format!(
+            "[store]\nredis = '{}'\nnamespace = 'of-the-file'\nbudget = '20s'\nfallback = 'closed'\n\
+             [[rule]]\nname = 'server'\nkey = 'user'\nlimit = '2/d'\nalso = 'memory'\n\
+             [[limit]]\nname = 'memory'\nlimit = '9/d'\nstore = 'memory'\n",
+            private.url()
+        );
+        run(async {
+            let process = || {
+                let file = PolicyFile::from_toml(&text).expect("a policy");
+                let settings = file.store.as_ref().expect("a server");
+                let url = settings.resolve_url().expect("a URL");
+                let client = connect_lazily(url.reveal()).expect("an address");
+                let budget = settings.budget.expect("a budget").value;
+                let server = RedisServer::new(client).with_budget(budget);
+                let keys = Keys::new(&settings.namespace).expect("a namespace");
+                let store = RedisStore::new(Arc::new(server), keys);
+                let builder = Policy::builder().store("redis", store);
+                builder.build(&file).expect("a policy")
+            };
+            let processes = [process(), process(), process()];
+            let mut allowed = Vec::new();
+            for policy in &processes {
+                assert!(policy.is_asynchronous());
+                let decision = policy.decide_async(&ANN).await;
+                assert_eq!(decision.fallback(), None);
+                allowed.push((
+                    decision.is_allowed(),
+                    decision.denied_by().map(str::to_owned),
+                ));
+            }
+            let denied = (false, Some("server".to_owned()));
+            assert_eq!(allowed, [(true, None), (true, None), denied]);
+        });
+        let keys: Vec<String> = private.run("KEYS *");
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        assert!(keys[0].starts_with("of-the-file:{"), "{keys:?}");
     });
 }
 

@@ -197,13 +197,13 @@ impl Connection {
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
+    // Not `pipeline_flush`: with it, hyper does not send the 431 for a head that is too long.
     builder
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.idle)
         // hyper refuses a buffer of less.
-        .max_buf_size(limits.head_bytes.max(8 * 1024))
-        .pipeline_flush(true);
+        .max_buf_size(limits.head_bytes.max(8 * 1024));
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -10,9 +10,11 @@
 //! Envoy, and [another](guide::running) what operators need.
 
 mod admin;
+mod client;
 mod connections;
 mod counters;
 mod decide;
+mod ends;
 mod envoy;
 mod error;
 mod forward;
@@ -28,6 +30,7 @@ mod server;
 mod service;
 mod settings;
 mod state;
+mod store;
 #[cfg(feature = "tls")]
 mod tls;
 

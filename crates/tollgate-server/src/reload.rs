@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tollgate_policy::{FileError, LivePolicy, Reloaded};
 
+use crate::ends;
 #[cfg(feature = "tls")]
 use crate::tls::Certificate;
 
@@ -57,6 +58,7 @@ impl Reloader {
                 for warning in reloaded.warnings().iter() {
                     tracing::warn!(%warning, "the policy");
                 }
+                ends::warn(&self.policy.load());
             }
             Err(error) => {
                 self.failed.fetch_add(1, Relaxed);

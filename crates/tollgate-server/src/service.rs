@@ -9,9 +9,10 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use tollgate_http::{Answers, ClientAddress, Fields};
+use tollgate_http::{Answers, Fields};
 use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 
+use crate::client::Clients;
 use crate::counters::Counters;
 use crate::held::Held;
 use crate::overrides::Overrides;
@@ -30,9 +31,7 @@ pub(crate) struct Service {
     pub(crate) overrides: Overrides,
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
-    /// How a proxy says who its client is, unless the policy's file says it: the last entry of
-    /// `X-Forwarded-For`, which the proxy wrote itself.
-    pub(crate) address: ClientAddress,
+    pub(crate) clients: Clients,
     /// Whether the service is about to stop, so that load balancers send nothing more.
     pub(crate) drains: AtomicBool,
 }
@@ -46,7 +45,7 @@ impl Service {
             overrides: Overrides::default(),
             limits,
             answers: Answers::new().fields(Fields::LIST),
-            address: ClientAddress::peer().trusted_hops(1).x_forwarded_for(),
+            clients: Clients::default(),
             drains: AtomicBool::new(false),
         }
     }
@@ -64,7 +63,11 @@ impl Service {
 
     /// Reads the facts and decides. The future waits only for stores of other machines.
     pub(crate) fn decide<F: Facts>(&self, sets: &[F]) -> Deciding {
-        let policy = self.policy.load();
+        self.decide_by(self.policy.load(), sets)
+    }
+
+    /// Decides by a policy that the caller has read something of.
+    pub(crate) fn decide_by<F: Facts>(&self, policy: Arc<Policy>, sets: &[F]) -> Deciding {
         match policy.is_asynchronous() {
             true => {
                 let sets: Vec<&dyn Facts> = sets.iter().map(|set| set as &dyn Facts).collect();

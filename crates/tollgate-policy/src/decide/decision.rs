@@ -140,7 +140,9 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             });
         }
         Some(match &self.state {
-            State::Free(..) | State::One(..) | State::Granted(_) | State::Many(_) => return None,
+            State::Free(..) | State::Asked(_, Ok(_)) | State::Granted(_) | State::Many(_) => {
+                return None;
+            }
             State::Refused(policy, Why::Rule(rule, why), _) => {
                 let rule = policy.rule_name(*rule);
                 match why {
@@ -158,7 +160,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 entry: policy.chooser.deny.name(*entry),
             },
             State::Invalid(error) => Reason::Invalid(*error),
-            State::Denied(asks, member, denied) => {
+            State::Asked(asks, Err((member, denied))) => {
                 let rule = asks.list.get(*member).map_or(usize::MAX, |ask| ask.rule);
                 Reason::Limit {
                     rule: asks.policy.rule_name(rule),
@@ -213,7 +215,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 return policy.chooser.deny.status(*entry);
             }
             (None, State::Refused(_, Why::Rule(rule, _), _)) => *rule,
-            (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
+            (None, State::Asked(asks, Err((member, _)))) => asks.list.get(*member)?.rule,
             _ => return None,
         };
         policy.rule_status(rule)
@@ -236,7 +238,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         let set = match (self.denied_elsewhere(), &self.state) {
             (Some(by), _) => by.ask.set,
             (None, State::Refused(.., set)) => *set,
-            (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.set,
+            (None, State::Asked(asks, Err((member, _)))) => asks.list.get(*member)?.set,
             _ => return None,
         };
         usize::try_from(set).ok()
@@ -258,7 +260,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.state {
-            State::Denied(_, _, denied) => denied.retry_after(),
+            State::Asked(_, Err((_, denied))) => denied.retry_after(),
             _ => self.denied_elsewhere()?.denied.retry_after(),
         }
     }
@@ -311,6 +313,9 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns how long the caller must wait before it goes on: only a `leaky-queue` delays.
     #[must_use]
     pub fn delay(&self) -> Duration {
+        if let State::Asked(_, Ok(held)) = &self.state {
+            return held.granted.delay();
+        }
         let limits = self.state.asks().map_or(0, |asks| asks.list.len());
         let delays = (0..limits).filter_map(|index| Some(self.info(index)?.delay()));
         let elsewhere = self.asked_elsewhere().filter_map(|asked| asked.grant());
@@ -372,7 +377,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     ) -> Option<Asked<'d>> {
         let rule = asks.policy.rules.get(ask.rule)?;
         let asked = Asked::new(rule, ask, others(&asks.also_asked_by, ask))?;
-        if let State::Denied(_, member, denied) = &self.state {
+        if let State::Asked(_, Err((member, denied))) = &self.state {
             let now = asks.now();
             let own = asks.look(index, now);
             let own = own.or((index == *member).then_some(*denied));
@@ -398,7 +403,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns what a limit granted.
     fn info(&self, index: usize) -> Option<GrantInfo> {
         match &self.state {
-            State::One(_, held) => (index == 0).then(|| held.granted.info()),
+            State::Asked(_, Ok(held)) => (index == 0).then(|| held.granted.info()),
             State::Granted(granted) => granted.member(index),
             State::Many(many) => many.info(index),
             _ => None,
