@@ -10,14 +10,14 @@ use hyper::body::Incoming;
 use crate::decide;
 use crate::forward::{self, Proxy};
 use crate::read::read;
-use crate::service::{Answer, Service, text};
+use crate::service::{Answer, Answering, Service, later, now, text};
 
 /// Answers a request to the address of decisions.
-pub(crate) async fn answer(
-    service: Arc<Service>,
+pub(crate) fn answer(
+    service: &Arc<Service>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Answer {
+) -> Answering {
     let (head, body) = request.into_parts();
     let proxy = match head.uri.path() {
         "/decide" | "/finish" | "/undo" if head.method != Method::POST => {
@@ -25,26 +25,32 @@ pub(crate) async fn answer(
             answer
                 .headers_mut()
                 .insert(ALLOW, HeaderValue::from_static("POST"));
-            return answer;
+            return now(answer);
         }
-        path @ ("/decide" | "/finish" | "/undo") => {
-            let body = match read(&service.limits, body).await {
-                Ok(body) => body,
-                Err(answer) => return answer,
-            };
-            return match path {
-                "/decide" => decide::decide(&service, &body).await,
-                "/finish" => decide::finish(&service, &body).await,
-                _ => decide::undo(&service, &body).await,
-            };
+        "/decide" | "/finish" | "/undo" => {
+            let service = Arc::clone(service);
+            return later(async move { asked(&service, head.uri.path(), body).await });
         }
         "/forward" => Proxy::Forwarding,
         "/nginx" => Proxy::Nginx,
-        "/healthz" => return text(StatusCode::OK, "ok"),
-        "/readyz" => return service.readiness(),
-        _ => return text(StatusCode::NOT_FOUND, KNOWN),
+        "/healthz" => return now(text(StatusCode::OK, "ok")),
+        "/readyz" => return now(service.readiness()),
+        _ => return now(text(StatusCode::NOT_FOUND, KNOWN)),
     };
-    forward::answer(&service, proxy, peer, head).await
+    forward::answer(service, proxy, peer, head)
+}
+
+/// Answers a program.
+async fn asked(service: &Service, path: &str, body: Incoming) -> Answer {
+    let body = match read(&service.limits, body).await {
+        Ok(body) => body,
+        Err(answer) => return answer,
+    };
+    match path {
+        "/decide" => decide::decide(service, &body).await,
+        "/finish" => decide::finish(service, &body).await,
+        _ => decide::undo(service, &body).await,
+    }
 }
 
 const KNOWN: &str = "there is /decide, /finish, /undo, /forward, /nginx, /healthz and /readyz";
