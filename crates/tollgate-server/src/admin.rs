@@ -18,6 +18,7 @@ use crate::read::read;
 use crate::reload::Reloader;
 use crate::service::{Answer, Service, text};
 use crate::state::Saver;
+use crate::store::Store;
 
 /// What the address of operators knows.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Admin {
     pub(crate) connections: Arc<Connections>,
     pub(crate) saver: Option<Arc<Saver>>,
     pub(crate) reloader: Arc<Reloader>,
+    pub(crate) store: Option<Store>,
     pub(crate) token: Option<Secret>,
     /// Those who had no token, or a wrong one.
     pub(crate) strangers: AtomicU64,

@@ -3,21 +3,40 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::Either::{Left, Right};
 use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::decide;
+use crate::envoy;
 use crate::forward::{self, Proxy};
 use crate::read::read;
 use crate::service::{Answer, Answering, Service, later, now, text};
+
+/// What is said over plain HTTP, or to a call of gRPC.
+type Body = Either<Full<Bytes>, envoy::Reply>;
 
 /// Answers a request to the address of decisions.
 pub(crate) fn answer(
     service: &Arc<Service>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Answering {
+) -> impl Future<Output = Response<Body>> + Send + use<> {
+    match envoy::is_call(&request) {
+        true => {
+            let answer = envoy::answer(Arc::clone(service), request);
+            Left(Box::pin(answer.map(|answer| answer.map(Body::Right))))
+        }
+        false => Right(plain(service, peer, request).map(|answer| answer.map(Body::Left))),
+    }
+}
+
+/// Answers a request of plain HTTP.
+fn plain(service: &Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> Answering {
     let (head, body) = request.into_parts();
     let proxy = match head.uri.path() {
         "/decide" | "/finish" | "/undo" if head.method != Method::POST => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tollgate_policy::{FileError, LivePolicy, Policy, Reloaded, Watch};
+use tollgate_policy::{FileError, LivePolicy, Reloaded, Watch};
 
 use crate::admin::{self, Admin};
 use crate::connections::{self, Connections, Tls};
@@ -20,6 +20,7 @@ use crate::route;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::{self, Saver};
+use crate::store::Store;
 #[cfg(feature = "tls")]
 use crate::tls::Certificate;
 
@@ -49,6 +50,7 @@ const POLL: Duration = Duration::from_secs(10);
 pub struct Server {
     service: Arc<Service>,
     reloader: Arc<Reloader>,
+    store: Option<Store>,
     tls: Tls,
     settings: Settings,
     listener: TcpListener,
@@ -64,9 +66,14 @@ impl Server {
     ///
     /// [`StartError`] if the policy has errors, or if an address can't be used.
     pub async fn bind(settings: Settings) -> Result<Self, StartError> {
+        let store = match &settings.policy {
+            Some(path) => Store::of(path)?,
+            None => None,
+        };
+        let make = || Store::builder(store.as_ref());
         let builder = match &settings.state {
-            Some(state) => state::restore(Policy::builder, state)?,
-            None => Policy::builder(),
+            Some(state) => state::restore(make, state)?,
+            None => make(),
         };
         let live = match &settings.policy {
             Some(path) => LivePolicy::from_file(path, builder)?,
@@ -107,6 +114,7 @@ impl Server {
         Ok(Self {
             service,
             reloader,
+            store,
             tls,
             settings,
             listener,
@@ -165,6 +173,7 @@ impl Server {
                 connections,
                 saver: saver.clone(),
                 reloader: self.reloader,
+                store: self.store,
                 token: self.settings.admin_token,
                 strangers: AtomicU64::new(0),
             });

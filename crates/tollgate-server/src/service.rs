@@ -16,6 +16,7 @@ use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 use crate::client::Clients;
 use crate::counters::Counters;
 use crate::held::Held;
+use crate::overrides::Overrides;
 use crate::settings::Limits;
 
 pub(crate) type Decided = Decision<Arc<Policy>>;
@@ -38,6 +39,8 @@ pub(crate) struct Service {
     pub(crate) policy: Arc<LivePolicy>,
     pub(crate) counters: Counters,
     pub(crate) held: Held,
+    /// The limits that Envoy's requests bring.
+    pub(crate) overrides: Overrides,
     pub(crate) limits: Limits,
     pub(crate) answers: Answers,
     pub(crate) clients: Clients,
@@ -51,6 +54,7 @@ impl Service {
             policy,
             counters: Counters::default(),
             held,
+            overrides: Overrides::default(),
             limits,
             answers: Answers::new().fields(Fields::LIST),
             clients: Clients::default(),
