@@ -175,6 +175,7 @@ impl Connection {
         let mut stops = false;
         loop {
             tokio::select! {
+                biased;
                 // An error is the client's: it has left, or does not speak HTTP.
                 _ = connection.as_mut() => return,
                 _ = self.stop.wait_for(|stop| *stop), if !stops => {
@@ -200,8 +201,8 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     // Not `pipeline_flush`: with it, hyper does not send the 431 for a head that is too long.
     builder
         .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle)
+        // `Connection::serve` bounds this time, without a timer for each request.
+        .header_read_timeout(None)
         // hyper refuses a buffer of less.
         .max_buf_size(limits.head_bytes.max(8 * 1024));
     builder

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::HOST;
@@ -12,7 +13,7 @@ use http_body_util::Full;
 use tollgate_http::{LimitStates, PathForm, Refusal, RequestFacts};
 
 use crate::counters::Protocol;
-use crate::service::{Answer, Decided, Deciding, Service, text};
+use crate::service::{Answer, Answering, Decided, Deciding, Service, later, now, text};
 
 /// Which proxy asks, and so how it tells of the request and understands the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,51 +44,62 @@ const X_ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
 /// answers with the same status.
 const X_TOLLGATE_STATUS: HeaderName = HeaderName::from_static("x-tollgate-status");
 
-/// Answers a proxy.
-pub(crate) async fn answer(
-    service: &Service,
+/// Answers a proxy, at once unless stores are asked or the request must wait.
+pub(crate) fn answer(
+    service: &Arc<Service>,
     proxy: Proxy,
     peer: IpAddr,
     mut head: Parts,
-) -> Answer {
+) -> Answering {
     if let Err(wrong) = restore(proxy, &mut head) {
-        return wrong.answer(proxy);
+        return now(wrong.answer(proxy));
     }
     let start = Instant::now();
-    let deciding = {
-        let policy = service.policy.load();
-        let form = policy.client().path.map(PathForm::from).unwrap_or_default();
-        let client = service.clients.of(&policy, peer, &head.headers);
-        let facts = RequestFacts::of_parts(&head)
-            .client_ip(client)
-            .path_form(form);
-        service.decide_by(policy, &[facts])
-    };
-    let is_elsewhere = matches!(deciding, Deciding::Elsewhere(_));
-    let decided = deciding.get().await;
-    service.counters.count(&decided);
-    service.counters.took(Protocol::Forwarded, start.elapsed());
-    let (answer, delay) = said(service, proxy, &decided);
-    end(decided, is_elsewhere);
+    let policy = service.policy.load();
+    let form = policy.client().path.map(PathForm::from).unwrap_or_default();
+    let client = service.clients.of(&policy, peer, &head.headers);
+    let facts = RequestFacts::of_parts(&head)
+        .client_ip(client)
+        .path_form(form);
+    // No proxy tells when its request really ends, so a place is free at once, and all permits stay
+    // taken.
+    match service.decide_by(policy, &[facts]) {
+        Deciding::Here(decided) => {
+            let (answer, delay) = said(service, proxy, start, &decided);
+            match delay.is_zero() {
+                true => now(answer),
+                false => later(after(delay, answer)),
+            }
+        }
+        Deciding::Elsewhere(deciding) => {
+            let service = Arc::clone(service);
+            later(async move {
+                let decided = deciding.await;
+                let (answer, delay) = said(&service, proxy, start, &decided);
+                if decided.needs_finish() {
+                    // A store frees a place if it is told. The client need not wait for that. If
+                    // the store does not answer, the place is free when its lease is over.
+                    tokio::spawn(async move { drop(decided.settle_async(&()).await) });
+                }
+                after(delay, answer).await
+            })
+        }
+    }
+}
+
+/// Waits as long as a queue says. If the proxy leaves, others may wait behind this request: its
+/// permits stay taken.
+async fn after(delay: Duration, answer: Answer) -> Answer {
     if !delay.is_zero() {
-        // If the proxy leaves, others may wait behind this request: its permits stay taken.
         tokio::time::sleep(delay).await;
     }
     answer
 }
 
-/// Ends the request. No proxy tells when it really ends, so a place is free at once, and all permits
-/// stay taken.
-fn end(decided: Decided, is_elsewhere: bool) {
-    if is_elsewhere && decided.needs_finish() {
-        // A store frees a place if it is told. The client need not wait for that; if the store does
-        // not answer, the place is free when its lease is over.
-        tokio::spawn(async move { drop(decided.settle_async(&()).await) });
-    }
-}
-
-/// Says what was decided, and how long the request must wait.
-fn said(service: &Service, proxy: Proxy, decided: &Decided) -> (Answer, Duration) {
+/// Counts a decision and says it, with how long the request must wait.
+fn said(service: &Service, proxy: Proxy, start: Instant, decided: &Decided) -> (Answer, Duration) {
+    service.counters.count(decided);
+    service.counters.took(Protocol::Forwarded, start.elapsed());
     let states = LimitStates::of(decided);
     let Some(refusal) = Refusal::of_decision(decided) else {
         let mut answer = Answer::new(Full::default());

@@ -157,7 +157,7 @@ impl Server {
             self.settings.limits.clone(),
             Arc::clone(&connections),
             stopped.clone(),
-            move |peer, request| route::answer(Arc::clone(&service), peer, request),
+            move |peer, request| route::answer(&service, peer, request),
         ));
         let saver = self.settings.state.map(|state| {
             let policy = Arc::clone(&self.service.policy);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
+use futures_util::future::{self, BoxFuture, Either, Ready};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -20,6 +21,17 @@ use crate::settings::Limits;
 
 pub(crate) type Decided = Decision<Arc<Policy>>;
 pub(crate) type Answer = Response<Full<Bytes>>;
+/// An answer, or the future of one in a box. So the common answers are not moved with the space
+/// that the largest future takes.
+pub(crate) type Answering = Either<Ready<Answer>, BoxFuture<'static, Answer>>;
+
+pub(crate) fn now(answer: Answer) -> Answering {
+    Either::Left(future::ready(answer))
+}
+
+pub(crate) fn later(answer: impl Future<Output = Answer> + Send + 'static) -> Answering {
+    Either::Right(Box::pin(answer))
+}
 
 /// What all connections share.
 #[derive(Debug)]

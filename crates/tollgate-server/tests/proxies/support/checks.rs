@@ -59,7 +59,7 @@ pub(crate) async fn no_more_pass_than_the_limit_allows(kind: Kind, is_http2: boo
     assert_eq!(site.app.served(), allowed);
 }
 
-/// The fields say what is left and when to come back, and a client that comes then is not too early.
+/// The fields say what is left and when to come back. A client that comes then is not too early.
 pub(crate) async fn fields_reach_the_client(kind: Kind) {
     let Some(site) = Site::start(policy(), kind).await else {
         return;
