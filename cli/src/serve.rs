@@ -18,7 +18,8 @@ use crate::exit_code::unusable;
 ///
 /// Without FILE, a built-in policy allows 100 requests a minute for each client address. SIGHUP
 /// reads the file again, as each change of the file does; SIGTERM and SIGINT end the service after
-/// the requests that have begun. The exit code is 2 if the service can't start.
+/// the requests that have begun, and a second one ends it at once, with exit code 1. The exit code
+/// is 2 if the service can't start.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The policy, in TOML, or in JSON or YAML if its name ends in .json, .yaml or .yml
@@ -146,7 +147,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(arguments))
+    raise_file_limit();
+    let code = runtime.block_on(serve(arguments));
+    // At a second signal, nothing is waited for.
+    runtime.shutdown_background();
+    code
+}
+
+/// Lets the process have as many connections as the system allows it.
+fn raise_file_limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // If it stays as it is, the service has fewer connections, and says so.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
 }
 
 async fn serve(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -164,15 +182,22 @@ async fn serve(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Err(error) => return Ok(unusable(&error.to_string())),
     };
     let handle = server.handle();
-    let signals = Signals::new()?;
+    let mut signals = Signals::new()?;
     greet(arguments, scheme, &server);
-    server
-        .run(async move {
-            signals.until_end(&handle).await;
-            tracing::info!("the service ends");
-        })
-        .await;
-    Ok(ExitCode::SUCCESS)
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let ends_at_once = async {
+        signals.until_end(&handle).await;
+        tracing::info!("the service ends");
+        drop(stop);
+        signals.until_end(&handle).await;
+    };
+    tokio::select! {
+        () = server.run(async { drop(stopped.await) }) => Ok(ExitCode::SUCCESS),
+        () = ends_at_once => {
+            tracing::error!("the service ends at once: the state since its last save is lost");
+            Ok(ExitCode::FAILURE)
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -195,7 +220,7 @@ impl Signals {
     }
 
     /// Reloads the policy at each SIGHUP, and returns at a signal to end.
-    async fn until_end(mut self, handle: &Handle) {
+    async fn until_end(&mut self, handle: &Handle) {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return,
@@ -203,8 +228,7 @@ impl Signals {
                 _ = self.hang_up.recv() => {
                     let handle = handle.clone();
                     // It reads a file. What became of it is logged.
-                    let reload = move || drop(handle.reload());
-                    let _ = tokio::task::spawn_blocking(reload).await;
+                    drop(tokio::task::spawn_blocking(move || drop(handle.reload())));
                 }
             }
         }
@@ -220,7 +244,7 @@ impl Signals {
         Ok(Self)
     }
 
-    async fn until_end(self, _: &Handle) {
+    async fn until_end(&mut self, _: &Handle) {
         // If there are no such signals, the service runs until it is killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await

@@ -1,22 +1,26 @@
 //! What operators ask and do: metrics, readiness, keys, bans, reloads.
 
 mod change;
+mod fields;
 mod metrics;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::SystemTime;
 
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::header::{ALLOW, AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use subtle::ConstantTimeEq;
 use tollgate_policy::Secret;
 
+use self::fields::Refused;
+use crate::budget::Budget;
 use crate::connections::Connections;
-use crate::json::failure;
 use crate::read::read;
 use crate::reload::Reloader;
 use crate::service::{Answer, Service, text};
+use crate::settings::Limits;
 use crate::state::Saver;
 use crate::store::Store;
 
@@ -32,47 +36,83 @@ pub(crate) struct Admin {
     pub(crate) token: Option<Secret>,
     /// Those who had no token, or a wrong one.
     pub(crate) strangers: AtomicU64,
+    /// When the service began.
+    pub(crate) since: SystemTime,
+    /// The limits of this address.
+    pub(crate) limits: Limits,
+    pub(crate) budget: Arc<Budget>,
 }
+
+/// What there is, and whether it needs the token.
+const ROUTES: [(&str, Method, bool); 9] = [
+    ("/metrics", Method::GET, false),
+    ("/healthz", Method::GET, false),
+    ("/readyz", Method::GET, false),
+    ("/rules", Method::GET, true),
+    ("/key", Method::GET, true),
+    ("/reload", Method::POST, true),
+    ("/ban", Method::POST, true),
+    ("/reset", Method::POST, true),
+    ("/drain", Method::POST, true),
+];
 
 /// Answers a request to the address of operators.
 pub(crate) async fn answer(admin: Arc<Admin>, request: Request<Incoming>) -> Answer {
-    let (head, body) = request.into_parts();
-    let of = |method, path| (method, path);
-    match of(&head.method, head.uri.path()) {
-        (&Method::GET, "/metrics") => return metrics::answer(admin).await,
-        (&Method::GET, "/healthz") => return text(StatusCode::OK, "ok"),
-        (&Method::GET, "/readyz") => return admin.service.readiness(),
-        (&Method::GET, "/rules" | "/key")
-        | (&Method::POST, "/reload" | "/ban" | "/reset" | "/drain") => {}
-        _ => return text(StatusCode::NOT_FOUND, KNOWN),
-    }
-    if let Err(answer) = admin.knows(&head.headers) {
-        admin.strangers.fetch_add(1, Relaxed);
-        return *answer;
-    }
-    let body = match read(&admin.service.limits, body).await {
-        Ok(body) => body,
-        Err(answer) => return answer,
-    };
-    match head.uri.path() {
-        "/rules" => change::rules(&admin.service),
-        "/key" => change::key(&admin.service, head.uri.query().unwrap_or_default()).await,
-        "/reload" => change::reload(Arc::clone(&admin.reloader)).await,
-        "/ban" => change::ban(&admin.service, &body).await,
-        "/reset" => change::reset(&admin.service, &body).await,
-        _ => change::drain(&admin.service, &body),
+    match admin.try_answer(request).await {
+        Ok(answer) => answer,
+        Err(refused) => refused.answer(),
     }
 }
 
-const KNOWN: &str = "there is GET /metrics, /healthz, /readyz, /rules and /key, and POST /reload, \
-                     /ban, /reset and /drain";
-
 impl Admin {
+    async fn try_answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Refused> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
+        let mut routes = ROUTES.iter();
+        let Some((path, method, needs_token)) = routes.find(|(known, _, _)| *known == path) else {
+            let known = ROUTES.map(|(path, _, _)| path);
+            let refused = Refused::unknown("path", path, &known);
+            return Err(refused.with_status(StatusCode::NOT_FOUND));
+        };
+        // HEAD asks for what GET says.
+        if head.method != method && (head.method != Method::HEAD || method != Method::GET) {
+            let error = format!("{path} needs the method {method}");
+            let mut answer = Refused::new(StatusCode::METHOD_NOT_ALLOWED, error).answer();
+            let allow = HeaderValue::from_str(method.as_str());
+            answer
+                .headers_mut()
+                .extend(allow.map(|allow| (ALLOW, allow)));
+            return Ok(answer);
+        }
+        if *needs_token {
+            if let Err(answer) = self.knows(&head.headers) {
+                self.strangers.fetch_add(1, Relaxed);
+                return Ok(*answer);
+            }
+        }
+        let body = match read(&self.limits, &self.budget, body).await {
+            Ok(body) => body,
+            Err(unread) => return Ok(unread.answer()),
+        };
+        match *path {
+            "/metrics" => Ok(metrics::answer(self).await),
+            "/healthz" => Ok(text(StatusCode::OK, "ok")),
+            "/readyz" => Ok(self.service.readiness()),
+            "/rules" => Ok(change::rules(&self.service)),
+            "/key" => change::key(&self.service, head.uri.query().unwrap_or_default()).await,
+            "/reload" => change::reload(Arc::clone(&self.reloader)).await,
+            "/ban" => change::ban(&self.service, &body).await,
+            "/reset" => change::reset(&self.service, &body).await,
+            _ => change::drain(&self.service, &body),
+        }
+    }
+
     /// Checks the token of a request that changes something, or asks about a client.
     fn knows(&self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let Some(token) = &self.token else {
-            let why = "there is no token, so nobody may do this: start the service with one";
-            return Err(Box::new(failure(StatusCode::FORBIDDEN, why)));
+            return Err(Box::new(
+                Refused::new(StatusCode::FORBIDDEN, NO_TOKEN).answer(),
+            ));
         };
         let given = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let given = given.and_then(|given| given.split_at_checked("Bearer ".len()));
@@ -84,9 +124,13 @@ impl Admin {
             return Ok(());
         }
         let why = "the header Authorization must be `Bearer` and the token of this service";
-        let mut answer = failure(StatusCode::UNAUTHORIZED, why);
+        let mut answer = Refused::new(StatusCode::UNAUTHORIZED, why).answer();
         let scheme = HeaderValue::from_static("Bearer");
         answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         Err(Box::new(answer))
     }
 }
+
+const NO_TOKEN: &str = "this needs a token, and the service has none: start it with \
+                        --admin-token-file FILE, or with the variable TOLLGATE_ADMIN_TOKEN (in a \
+                        program, Settings::admin_token)";

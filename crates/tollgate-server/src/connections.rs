@@ -1,5 +1,7 @@
 //! Accepts connections, and bounds what each of them can take.
 
+mod requests;
+
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
@@ -20,6 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
+use self::requests::Requests;
+use crate::budget::Budget;
 use crate::settings::Limits;
 
 /// What is counted of an address's connections.
@@ -30,29 +34,51 @@ pub(crate) struct Connections {
     pub(crate) accepted: AtomicU64,
     /// Those that were closed at once, because too many were open.
     pub(crate) refused: AtomicU64,
-    /// Those that were closed because no request came in time.
+    /// Those that were closed because no request came in time, or because others needed the place.
     pub(crate) idle: AtomicU64,
+    /// Those that were closed because the client did not take an answer.
+    pub(crate) stalled: AtomicU64,
+    /// Those that were not encrypted in time, or wrongly.
+    pub(crate) not_encrypted: AtomicU64,
 }
 
+/// What all connections are told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Orders {
+    /// How often a connection was refused for want of a place. One that was quiet since the last
+    /// time gives its place away.
+    pressure: u64,
+    /// Whether they end at once.
+    cut: bool,
+}
+
+/// How often quiet connections are asked for their places.
+const PRESSURE: Duration = Duration::from_secs(1);
+
+/// How long a connection that should end may take to end well.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Answers the requests of all connections, until `stop` is set. Then it waits until the requests
-/// that have begun are answered, but not longer than [`Limits::drain`].
+/// that have begun are answered, but not longer than [`Limits::drain`]. After that there is none.
 pub(crate) async fn serve<F, B, A>(
     listener: TcpListener,
     tls: Tls,
     limits: Limits,
+    budget: Arc<Budget>,
     counts: Arc<Connections>,
     mut stop: watch::Receiver<bool>,
     answer: F,
 ) where
     F: Fn(IpAddr, Request<Incoming>) -> A + Clone + Send + 'static,
     A: Future<Output = Response<B>> + Send + 'static,
-    B: Body + Send + 'static,
-    B::Data: Send,
+    B: Body + Send + Unpin + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let places = Arc::new(Semaphore::new(limits.connections));
     // The receiver ends when all connections have dropped their senders.
     let (open, mut closed) = mpsc::channel::<Infallible>(1);
+    let (orders, ordered) = watch::channel(Orders::default());
+    let mut pressed = None::<Instant>;
     let mut has_failed = false;
     loop {
         let accepted = tokio::select! {
@@ -77,22 +103,35 @@ pub(crate) async fn serve<F, B, A>(
         }
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             counts.refused.fetch_add(1, Relaxed);
+            let now = Instant::now();
+            if pressed.is_none_or(|pressed| now - pressed >= PRESSURE) {
+                pressed = Some(now);
+                orders.send_modify(|orders| orders.pressure += 1);
+            }
             continue;
         };
         counts.accepted.fetch_add(1, Relaxed);
         let connection = Connection {
             limits: limits.clone(),
-            counts: Arc::clone(&counts),
+            budget: Arc::clone(&budget),
+            counts: Counted::new(&counts),
             stop: stop.clone(),
-            _open: open.clone(),
+            ordered: ordered.clone(),
+            open: open.clone(),
             _place: place,
         };
         let (tls, answer) = (tls.clone(), answer.clone());
         tokio::spawn(async move { connection.accept(stream, peer, tls, answer).await });
     }
-    drop(listener);
-    drop(open);
-    let _ = tokio::time::timeout(limits.drain, closed.recv()).await;
+    drop((listener, open, ordered));
+    if tokio::time::timeout(limits.drain, closed.recv())
+        .await
+        .is_err()
+    {
+        tracing::warn!("requests that are not answered in time are cut off");
+        orders.send_modify(|orders| orders.cut = true);
+        let _ = tokio::time::timeout(GRACE, closed.recv()).await;
+    }
 }
 
 /// Returns whether the process can't accept connections, and not only that one of them is gone.
@@ -117,9 +156,11 @@ pub(crate) enum Tls {
 
 struct Connection {
     limits: Limits,
-    counts: Arc<Connections>,
+    budget: Arc<Budget>,
+    counts: Counted,
     stop: watch::Receiver<bool>,
-    _open: mpsc::Sender<Infallible>,
+    ordered: watch::Receiver<Orders>,
+    open: mpsc::Sender<Infallible>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -128,8 +169,7 @@ impl Connection {
     where
         F: Fn(IpAddr, Request<Incoming>) -> A + Clone + Send + 'static,
         A: Future<Output = Response<B>> + Send + 'static,
-        B: Body + Send + 'static,
-        B::Data: Send,
+        B: Body + Send + Unpin + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         // Answers are small: none waits for another.
@@ -140,8 +180,21 @@ impl Connection {
             Tls::On(certificate) => {
                 let shaken = certificate.acceptor().accept(stream);
                 let shaken = tokio::time::timeout(self.limits.body_time, shaken);
-                if let Ok(Ok(stream)) = shaken.await {
-                    self.serve(stream, peer.ip(), answer).await;
+                let (mut stop, mut ordered) = (self.stop.clone(), self.ordered.clone());
+                let given_up = async {
+                    tokio::select! {
+                        _ = stop.wait_for(|stop| *stop) => {}
+                        // At the second order for places it has had a second or more.
+                        () = async { drop((ordered.changed().await, ordered.changed().await)) } => {}
+                    }
+                };
+                let stream = tokio::select! {
+                    shaken = shaken => shaken.ok().and_then(Result::ok),
+                    () = given_up => None,
+                };
+                match stream {
+                    Some(stream) => self.serve(stream, peer.ip(), answer).await,
+                    None => drop(self.counts.0.not_encrypted.fetch_add(1, Relaxed)),
                 }
             }
         }
@@ -152,27 +205,29 @@ impl Connection {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         F: Fn(IpAddr, Request<Incoming>) -> A + Clone + Send + 'static,
         A: Future<Output = Response<B>> + Send + 'static,
-        B: Body + Send + 'static,
-        B::Data: Send,
+        B: Body + Send + Unpin + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let _counted = Counted::new(&self.counts.open);
         let requests = Arc::new(Requests::default());
-        let of_service = Arc::clone(&requests);
+        let (of_service, budget) = (Arc::clone(&requests), Arc::clone(&self.budget));
+        let open = self.open.clone();
         let service = service_fn(move |request| {
-            let ends = Requests::begin(&of_service);
-            let answer = answer(peer, request);
+            let (begun, answer) = (of_service.begin(), answer(peer, request));
+            // HTTP/2 answers in tasks of their own.
+            let (budget, open) = (Arc::clone(&budget), open.clone());
             async move {
                 let answer = answer.await;
-                drop(ends);
-                Ok::<_, Infallible>(answer)
+                drop(open);
+                Ok::<_, Infallible>(begun.answer(answer, &budget))
             }
         });
         let builder = builder(&self.limits);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-        let mut seen = requests.seen();
-        let mut idle = pin!(tokio::time::sleep(self.limits.idle));
-        let mut stops = false;
+        let mut silence = Silence::new(&requests);
+        let tick = self.limits.body_time.min(self.limits.idle);
+        let tick = tick.max(Duration::from_millis(1));
+        let mut timer = pin!(tokio::time::sleep(tick));
+        let (mut stops, mut is_idle) = (false, false);
         loop {
             tokio::select! {
                 biased;
@@ -181,17 +236,36 @@ impl Connection {
                 _ = self.stop.wait_for(|stop| *stop), if !stops => {
                     connection.as_mut().graceful_shutdown();
                     stops = true;
+                    continue;
                 }
-                () = idle.as_mut() => {
-                    let now = requests.seen();
-                    if now == seen && requests.open.load(Relaxed) == 0 {
-                        self.counts.idle.fetch_add(1, Relaxed);
+                ordered = self.ordered.changed() => {
+                    let orders = *self.ordered.borrow_and_update();
+                    if ordered.is_err() || orders.cut {
                         return;
                     }
-                    seen = now;
-                    idle.as_mut().reset(Instant::now() + self.limits.idle);
+                    if is_idle || !silence.gives_place_away() {
+                        continue;
+                    }
+                }
+                () = timer.as_mut() => {
+                    if requests.next_period() {
+                        self.counts.0.stalled.fetch_add(1, Relaxed);
+                        return;
+                    }
+                    if is_idle && requests.is_quiet() {
+                        return;
+                    }
+                    timer.as_mut().reset(Instant::now() + tick);
+                    if is_idle || !silence.is_too_long(&self.limits) {
+                        continue;
+                    }
                 }
             }
+            // A request that the client sends at this moment is still answered.
+            is_idle = true;
+            self.counts.0.idle.fetch_add(1, Relaxed);
+            connection.as_mut().graceful_shutdown();
+            timer.as_mut().reset(Instant::now() + tick.min(GRACE));
         }
     }
 }
@@ -214,44 +288,63 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     builder
 }
 
-/// The requests of one connection.
-#[derive(Debug, Default)]
-struct Requests {
-    begun: AtomicU64,
-    open: AtomicUsize,
+/// For how long a connection has had nothing to do.
+struct Silence<'r> {
+    requests: &'r Requests,
+    begun: u64,
+    since: Instant,
+    /// How many requests had begun when another connection wanted the place, if it was quiet.
+    pressed: Option<u64>,
 }
 
-impl Requests {
-    fn begin(this: &Arc<Self>) -> impl Drop + use<> {
-        struct Ends(Arc<Requests>);
-
-        impl Drop for Ends {
-            fn drop(&mut self) {
-                self.0.open.fetch_sub(1, Relaxed);
-            }
+impl<'r> Silence<'r> {
+    fn new(requests: &'r Requests) -> Self {
+        Self {
+            requests,
+            begun: 0,
+            since: Instant::now(),
+            pressed: None,
         }
-        this.begun.fetch_add(1, Relaxed);
-        this.open.fetch_add(1, Relaxed);
-        Ends(Arc::clone(this))
     }
 
-    fn seen(&self) -> u64 {
-        self.begun.load(Relaxed)
+    /// Returns whether it has lasted too long. A first request must come sooner than later ones.
+    fn is_too_long(&mut self, limits: &Limits) -> bool {
+        let (now, begun) = (Instant::now(), self.requests.begun());
+        if begun != self.begun || !self.requests.is_quiet() {
+            self.begun = begun;
+            self.since = now;
+            return false;
+        }
+        let most = match begun {
+            0 => limits.idle.min(limits.body_time),
+            _ => limits.idle,
+        };
+        now - self.since >= most
+    }
+
+    /// Returns whether another connection should have the place: nothing has happened since the
+    /// last time that one wanted it.
+    fn gives_place_away(&mut self) -> bool {
+        let begun = self.requests.begun();
+        let quiet = self.requests.is_quiet().then_some(begun);
+        let gives = quiet.is_some() && self.pressed == quiet;
+        self.pressed = quiet;
+        gives
     }
 }
 
-/// Counts while it lives.
-struct Counted<'c>(&'c AtomicUsize);
+/// Counts an open connection while it lives.
+struct Counted(Arc<Connections>);
 
-impl<'c> Counted<'c> {
-    fn new(count: &'c AtomicUsize) -> Self {
-        count.fetch_add(1, Relaxed);
-        Self(count)
+impl Counted {
+    fn new(counts: &Arc<Connections>) -> Self {
+        counts.open.fetch_add(1, Relaxed);
+        Self(Arc::clone(counts))
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.0.open.fetch_sub(1, Relaxed);
     }
 }

@@ -49,6 +49,11 @@ pub enum StartError {
         /// Why.
         why: StateError,
     },
+    /// Another process has the file of the state.
+    StateInUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// The certificate or its key can't be used.
     #[cfg(feature = "tls")]
     Tls(TlsError),
@@ -66,6 +71,13 @@ impl fmt::Display for StartError {
             Self::State { path, why } => {
                 write!(f, "can't use the state in {}: {why}", path.display())
             }
+            Self::StateInUse { path } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "another process has the state in {path}: each needs a file of its own"
+                )
+            }
             #[cfg(feature = "tls")]
             Self::Tls(error) => error.fmt(f),
             Self::Watch(error) => write!(f, "the policy's file can't be watched: {error}"),
@@ -77,11 +89,43 @@ impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Policy(error) => error.source(),
-            Self::BuiltIn(_) | Self::StoreUrl(_) | Self::Store(_) => None,
+            Self::BuiltIn(_) | Self::StoreUrl(_) | Self::Store(_) | Self::StateInUse { .. } => None,
             #[cfg(feature = "tls")]
             Self::Tls(error) => Some(error),
             Self::State { why, .. } => Some(why),
             Self::Listen { error, .. } | Self::Watch(error) => Some(error),
+        }
+    }
+}
+
+/// The reason why a [reload](crate::Handle::reload) is not complete.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// The policy's file can't be read, or has errors. The policy stays as it is.
+    Policy(FileError),
+    /// The policy was reloaded, but the certificate or its key can't be used. The certificate stays
+    /// as it is.
+    #[cfg(feature = "tls")]
+    Tls(TlsError),
+}
+
+impl fmt::Display for ReloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(error) => error.fmt(f),
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ReloadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Policy(error) => error.source(),
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => Some(error),
         }
     }
 }

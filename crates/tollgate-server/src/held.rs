@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 use tollgate_policy::{Decision, Policy};
 
@@ -86,6 +87,12 @@ impl Held {
         lapsed
     }
 
+    /// Returns all decisions, also those whose time is not over.
+    pub(crate) fn take_all(&self) -> Vec<Decision<Arc<Policy>>> {
+        let all = std::mem::take(&mut *self.lock());
+        all.by_token.into_values().collect()
+    }
+
     /// Returns how many decisions are held.
     pub(crate) fn len(&self) -> usize {
         self.lock().by_token.len()
@@ -95,6 +102,18 @@ impl Held {
         // No step leaves it half done.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Ends decisions whose callers do not: they keep their permits, and free their places, also those
+/// of stores.
+pub(crate) async fn end(decisions: Vec<Decision<Arc<Policy>>>) {
+    /// How many stores are asked at once.
+    const AT_ONCE: usize = 256;
+    stream::iter(decisions)
+        .for_each_concurrent(AT_ONCE, |decision| async move {
+            let _ = decision.settle_async(&()).await;
+        })
+        .await;
 }
 
 fn parse(token: &str) -> Option<u128> {
@@ -138,6 +157,16 @@ mod tests {
         let (held, policy) = (Held::new(Duration::from_secs(60), 9), policy());
         let token = hold(&held, &policy).unwrap();
         tokio::time::advance(Duration::from_secs(60)).await;
+        assert!(held.take(&token).is_none());
+        assert!(hold(&held, &policy).is_some());
+    }
+
+    #[tokio::test]
+    async fn at_the_end_all_places_are_free() {
+        let (held, policy) = (Held::new(Duration::from_secs(60), 9), policy());
+        let token = hold(&held, &policy).unwrap();
+        assert!(hold(&held, &policy).is_none());
+        end(held.take_all()).await;
         assert!(held.take(&token).is_none());
         assert!(hold(&held, &policy).is_some());
     }

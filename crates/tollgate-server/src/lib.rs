@@ -10,10 +10,12 @@
 //! Envoy, and [another](guide::running) what operators need.
 
 mod admin;
+mod budget;
 mod client;
 mod connections;
 mod counters;
 mod decide;
+mod descriptors;
 mod ends;
 mod envoy;
 mod error;
@@ -38,7 +40,7 @@ mod tls;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use envoy::fuzzing;
-pub use error::StartError;
+pub use error::{ReloadError, StartError};
 pub use server::{BUILT_IN, Handle, Server};
 #[cfg(feature = "tls")]
 pub use settings::TlsSettings;

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::SystemTime;
 
 use tollgate_policy::{FileError, LivePolicy, Reloaded};
 
 use crate::ends;
+use crate::error::ReloadError;
+use crate::state::unix_seconds;
 #[cfg(feature = "tls")]
-use crate::tls::Certificate;
+use crate::tls::{Certificate, TlsError};
 
 /// Reads a policy's file again, and counts and logs what became of it.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct Reloader {
     pub(crate) certificate: Option<Arc<Certificate>>,
     pub(crate) done: AtomicU64,
     pub(crate) failed: AtomicU64,
+    /// When a policy last took its place, in seconds since 1970.
+    pub(crate) done_at: AtomicU64,
 }
 
 impl Reloader {
@@ -31,28 +36,47 @@ impl Reloader {
             certificate: None,
             done: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            done_at: AtomicU64::new(unix_seconds(SystemTime::now())),
         }
     }
 
-    pub(crate) fn reload(&self) -> Result<Reloaded, FileError> {
+    /// Reads the policy and the certificate again. Each goes on without the other.
+    pub(crate) fn reload(&self) -> Result<Reloaded, ReloadError> {
         #[cfg(feature = "tls")]
-        match self.certificate.as_ref().map(|it| it.reload()) {
-            Some(Ok(())) => tracing::info!("the certificate was read again"),
-            Some(Err(error)) => tracing::error!(%error, "the certificate stays as it is"),
-            None => {}
-        }
+        let certificate = self.reload_certificate();
         let reloaded = match &self.path {
             Some(path) => self.policy.reload_file(path),
             None => Ok(Reloaded::default()),
         };
         self.report(&reloaded);
-        reloaded
+        let reloaded = reloaded.map_err(ReloadError::Policy)?;
+        #[cfg(feature = "tls")]
+        certificate.map_err(ReloadError::Tls)?;
+        Ok(reloaded)
+    }
+
+    #[cfg(feature = "tls")]
+    fn reload_certificate(&self) -> Result<(), TlsError> {
+        let Some(certificate) = &self.certificate else {
+            return Ok(());
+        };
+        let read = certificate.reload();
+        match &read {
+            Ok(()) => tracing::info!("the certificate was read again"),
+            Err(error) => {
+                self.failed.fetch_add(1, Relaxed);
+                tracing::error!(%error, "the certificate stays as it is");
+            }
+        }
+        read
     }
 
     pub(crate) fn report(&self, report: &Result<Reloaded, FileError>) {
         match report {
             Ok(reloaded) => {
                 self.done.fetch_add(1, Relaxed);
+                let now = unix_seconds(SystemTime::now());
+                self.done_at.store(now, Relaxed);
                 let rules = reloaded.rules().len();
                 tracing::info!(rules, "the policy was reloaded");
                 for warning in reloaded.warnings().iter() {

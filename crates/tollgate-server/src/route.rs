@@ -61,9 +61,9 @@ fn plain(service: &Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> An
 
 /// Answers a program.
 async fn asked(service: &Service, path: &str, body: Incoming) -> Answer {
-    let body = match read(&service.limits, body).await {
+    let body = match read(&service.limits, &service.budget, body).await {
         Ok(body) => body,
-        Err(answer) => return answer,
+        Err(unread) => return unread.answer(),
     };
     match path {
         "/decide" => decide::decide(service, &body).await,

@@ -4,17 +4,20 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tollgate_policy::{FileError, LivePolicy, Reloaded, Watch};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use tollgate_policy::{LivePolicy, Reloaded, Watch};
 
 use crate::admin::{self, Admin};
+use crate::budget::Budget;
 use crate::connections::{self, Connections, Tls};
+use crate::descriptors;
 use crate::ends;
-use crate::error::StartError;
-use crate::held::Held;
+use crate::error::{ReloadError, StartError};
+use crate::held::{self, Held};
 use crate::reload::Reloader;
 use crate::route;
 use crate::service::Service;
@@ -49,6 +52,7 @@ const POLL: Duration = Duration::from_secs(10);
 /// ```
 pub struct Server {
     service: Arc<Service>,
+    saver: Option<Arc<Saver>>,
     reloader: Arc<Reloader>,
     store: Option<Store>,
     tls: Tls,
@@ -71,9 +75,13 @@ impl Server {
             None => None,
         };
         let make = || Store::builder(store.as_ref());
-        let builder = match &settings.state {
-            Some(state) => state::restore(make, state)?,
-            None => make(),
+        let mut settings = settings;
+        let (builder, lock) = match &settings.state {
+            Some(state) => {
+                let (builder, lock) = state::restore(make, state)?;
+                (builder, Some(lock))
+            }
+            None => (make(), None),
         };
         let live = match &settings.policy {
             Some(path) => LivePolicy::from_file(path, builder)?,
@@ -84,6 +92,7 @@ impl Server {
         };
         let live = Arc::new(live);
         ends::warn(&live.load());
+        settings.limits.connections = descriptors::cap(settings.limits.connections);
         let (listener, address) = bind(settings.listen).await?;
         let admin = match settings.admin {
             Some(address) => Some(bind(address).await?),
@@ -110,9 +119,12 @@ impl Server {
             _ => None,
         };
         let held = Held::new(settings.hold_for, settings.most_held);
+        let saver = settings.state.take().zip(lock);
+        let saver = saver.map(|(state, lock)| Arc::new(Saver::new(Arc::clone(&live), state, lock)));
         let service = Arc::new(Service::new(live, held, settings.limits.clone()));
         Ok(Self {
             service,
+            saver,
             reloader,
             store,
             tls,
@@ -145,78 +157,93 @@ impl Server {
         }
     }
 
-    /// Answers until `stop` is ready. Then it accepts nothing more, and answers the requests that
-    /// have begun.
+    /// Answers until `stop` is ready. Then it accepts nothing more, answers the requests that have
+    /// begun, frees the places of decisions that are held, and saves the state.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let (stops, stopped) = watch::channel(false);
+        // Operators are answered until all else has ended.
+        let (ends, ended) = watch::channel(false);
         let connections = Arc::<Connections>::default();
         let service = Arc::clone(&self.service);
+        let limits = self.settings.limits;
         let deciding = tokio::spawn(connections::serve(
             self.listener,
             self.tls.clone(),
-            self.settings.limits.clone(),
+            limits.clone(),
+            Arc::clone(&service.budget),
             Arc::clone(&connections),
-            stopped.clone(),
+            stopped,
             move |peer, request| route::answer(&service, peer, request),
         ));
-        let saver = self.settings.state.map(|state| {
-            let policy = Arc::clone(&self.service.policy);
-            Arc::new(Saver::new(policy, state))
-        });
-        let saving = saver
-            .clone()
-            .map(|saver| tokio::spawn(saver.run(stopped.clone())));
+        let saving = self.saver.clone();
+        let saving = saving.map(|saver| tokio::spawn(saver.run(ended.clone())));
         let operating = self.admin.map(|(listener, _)| {
-            let service = Arc::clone(&self.service);
+            // Their places and their memory are their own: a flood of questions leaves them free.
+            let limits = limits.of_operators();
+            let budget = Arc::new(Budget::new(limits.pending_bytes));
             let admin = Arc::new(Admin {
-                service,
+                service: Arc::clone(&self.service),
                 connections,
-                saver: saver.clone(),
+                saver: self.saver.clone(),
                 reloader: self.reloader,
                 store: self.store,
                 token: self.settings.admin_token,
                 strangers: AtomicU64::new(0),
+                since: SystemTime::now(),
+                limits: limits.clone(),
+                budget: Arc::clone(&budget),
             });
             tokio::spawn(connections::serve(
                 listener,
                 self.tls,
-                self.settings.limits.clone(),
+                limits,
+                budget,
                 Arc::default(),
-                stopped,
+                ended,
                 move |_, request| admin::answer(Arc::clone(&admin), request),
             ))
         });
-        let lapsing = tokio::spawn(lapse(Arc::clone(&self.service)));
+        let (last, is_last) = oneshot::channel();
+        let mut lapsing = tokio::spawn(lapse(Arc::clone(&self.service), is_last));
         stop.await;
         self.service.drains.store(true, Relaxed);
+        let end = Instant::now() + limits.drain;
         let _ = stops.send(true);
-        // Each ends within the time that requests have to end.
+        // It ends within the time that requests have to end.
         let _ = deciding.await;
+        drop(self.watch);
+        let _ = last.send(());
+        // If requests took all the time, there is still a little for stores.
+        let end = end.max(Instant::now() + Duration::from_secs(1));
+        if tokio::time::timeout_at(end, &mut lapsing).await.is_err() {
+            lapsing.abort();
+            tracing::warn!("a store does not free the places of decisions that were held");
+        }
+        let _ = ends.send(true);
         if let Some(operating) = operating {
             let _ = operating.await;
         }
-        lapsing.abort();
-        drop(self.watch);
-        // Nothing decides any more, so this is all.
         if let Some(saving) = saving {
             let _ = saving.await;
         }
-        if let Some(saver) = saver {
+        // Nothing decides any more, so this is all.
+        if let Some(saver) = self.saver {
             saver.save().await;
         }
     }
 }
 
-/// Ends the decisions whose time is over.
-async fn lapse(service: Arc<Service>) {
+/// Ends the decisions whose time is over, and at last all.
+async fn lapse(service: Arc<Service>, mut last: oneshot::Receiver<()>) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
     loop {
-        let now = every.tick().await;
-        for decision in service.held.take_lapsed(now) {
-            // It keeps its permits, and frees its places, also those of a store.
-            let _ = decision.settle_async(&()).await;
-        }
+        let now = tokio::select! {
+            now = every.tick() => now,
+            _ = &mut last => break,
+        };
+        held::end(service.held.take_lapsed(now)).await;
     }
+    held::end(service.held.take_all()).await;
 }
 
 /// Listens at an address, and returns it with the port that the system chose if it has none.
@@ -236,13 +263,13 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Reads the policy's file again. The built-in policy stays as it is.
+    /// Reads the policy's file and the certificate again. The built-in policy stays as it is.
     ///
     /// # Errors
     ///
-    /// [`FileError`] if the file can't be read, or is not a policy. In that case nothing has
-    /// changed.
-    pub fn reload(&self) -> Result<Reloaded, FileError> {
+    /// [`ReloadError`] if a file can't be read, or is not a policy or a certificate. What it should
+    /// replace stays.
+    pub fn reload(&self) -> Result<Reloaded, ReloadError> {
         self.reloader.reload()
     }
 }

@@ -13,6 +13,7 @@ use http_body_util::Full;
 use tollgate_http::{Answers, Fields};
 use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 
+use crate::budget::Budget;
 use crate::client::Clients;
 use crate::counters::Counters;
 use crate::held::Held;
@@ -42,6 +43,8 @@ pub(crate) struct Service {
     /// The limits that Envoy's requests bring.
     pub(crate) overrides: Overrides,
     pub(crate) limits: Limits,
+    /// The memory of bodies, and of answers.
+    pub(crate) budget: Arc<Budget>,
     pub(crate) answers: Answers,
     pub(crate) clients: Clients,
     /// Whether the service is about to stop, so that load balancers send nothing more.
@@ -55,6 +58,7 @@ impl Service {
             counters: Counters::default(),
             held,
             overrides: Overrides::default(),
+            budget: Arc::new(Budget::new(limits.pending_bytes)),
             limits,
             answers: Answers::new().fields(Fields::LIST),
             clients: Clients::default(),

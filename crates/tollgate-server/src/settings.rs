@@ -107,16 +107,23 @@ impl StateSettings {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many connections are open at once. Others are closed as soon as they come.
+    /// How many connections are open at once. Others are closed as soon as they come, and those
+    /// that have been quiet for a second make room for the next ones. If the process may open fewer
+    /// files, there are fewer.
     pub connections: usize,
     /// The most bytes that the headers of a request have.
     pub head_bytes: usize,
     /// The most bytes that the body of a request has.
     pub body_bytes: usize,
-    /// How long a request's body may take.
+    /// How long a request's body may take, and how long an answer may wait for a client that does
+    /// not read: it is closed after one to two times as long.
     pub body_time: Duration,
-    /// How long a connection stays open without a request, or with one that has only begun.
+    /// How long a connection stays open between requests. The first request has to come within
+    /// [`body_time`](Self::body_time).
     pub idle: Duration,
+    /// How many bytes the bodies of all requests that are being read take, and all answers that
+    /// clients have not taken. Others are refused.
+    pub pending_bytes: usize,
     /// How long requests may take to end when the service stops.
     pub drain: Duration,
 }
@@ -129,7 +136,18 @@ impl Default for Limits {
             body_bytes: 1024 * 1024,
             body_time: Duration::from_secs(10),
             idle: Duration::from_secs(75),
+            pending_bytes: 64 * 1024 * 1024,
             drain: Duration::from_secs(10),
         }
+    }
+}
+
+impl Limits {
+    /// Returns the limits of the address of operators, of whom there are few.
+    pub(crate) fn of_operators(&self) -> Self {
+        let mut limits = self.clone();
+        limits.connections = limits.connections.min(256);
+        limits.drain = limits.drain.min(Duration::from_secs(1));
+        limits
     }
 }

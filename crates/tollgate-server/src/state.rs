@@ -1,5 +1,7 @@
 //! The state of a policy, from one process to the next.
 
+mod lock;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -15,13 +17,28 @@ use tollgate_policy::{LivePolicy, PolicyBuilder, StateError};
 use crate::error::StartError;
 use crate::settings::StateSettings;
 
+pub(crate) use self::lock::Lock;
+
 type Builder = PolicyBuilder<SystemClock>;
 
-/// Makes a builder that restores the state that a file has.
+/// Makes a builder that restores the state that a file has, and locks the file.
 ///
 /// A file that can't be read does not stop the service unless the settings say so. It is put aside,
 /// so nothing is lost.
 pub(crate) fn restore(
+    make: impl Fn() -> Builder,
+    settings: &StateSettings,
+) -> Result<(Builder, Lock), StartError> {
+    let path = &settings.path;
+    let Some(lock) = Lock::of(path) else {
+        let path = path.clone();
+        return Err(StartError::StateInUse { path });
+    };
+    let builder = restore_locked(make, settings)?;
+    Ok((builder, lock))
+}
+
+fn restore_locked(
     make: impl Fn() -> Builder,
     settings: &StateSettings,
 ) -> Result<Builder, StartError> {
@@ -38,17 +55,33 @@ pub(crate) fn restore(
         }
         Err(why) => why,
     };
-    if settings.strict {
+    // Where it can't be put aside, the next save would put an end to it.
+    let aside = (!settings.strict).then(|| put_aside(path).ok()).flatten();
+    let Some(aside) = aside else {
         let path = path.clone();
         return Err(StartError::State { path, why });
-    }
-    let aside = beside(path, &format!(".bad-{}", unix_seconds(SystemTime::now())));
-    let kept = match fs::rename(path, &aside) {
-        Ok(()) => aside.display().to_string(),
-        Err(error) => error.to_string(),
     };
-    tracing::error!(file = %path.display(), %why, kept, "limits begin anew, without the state");
+    let kept = aside.display();
+    tracing::error!(file = %path.display(), %why, %kept, "limits begin anew, without the state");
     Ok(make())
+}
+
+/// Renames a file to a name that no file has, and returns it.
+fn put_aside(path: &Path) -> io::Result<PathBuf> {
+    let end = format!(".bad-{}", unix_seconds(SystemTime::now()));
+    for n in 0..100 {
+        // Another one may have been put aside in the same second.
+        let aside = match n {
+            0 => beside(path, &end),
+            n => beside(path, &format!("{end}-{n}")),
+        };
+        match File::options().write(true).create_new(true).open(&aside) {
+            Ok(_) => return fs::rename(path, &aside).map(|()| aside),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Returns the path of a file in the same folder, whose name ends in this.
@@ -58,7 +91,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn unix_seconds(time: SystemTime) -> u64 {
+pub(crate) fn unix_seconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH);
     since.as_ref().map_or(0, Duration::as_secs)
 }
@@ -68,6 +101,7 @@ fn unix_seconds(time: SystemTime) -> u64 {
 pub(crate) struct Saver {
     policy: Arc<LivePolicy>,
     settings: StateSettings,
+    _lock: Lock,
     /// When it was last saved, in seconds since 1970. 0 if never.
     pub(crate) saved_at: AtomicU64,
     pub(crate) saves: AtomicU64,
@@ -76,10 +110,11 @@ pub(crate) struct Saver {
 }
 
 impl Saver {
-    pub(crate) fn new(policy: Arc<LivePolicy>, settings: StateSettings) -> Self {
+    pub(crate) fn new(policy: Arc<LivePolicy>, settings: StateSettings, lock: Lock) -> Self {
         Self {
             policy,
             settings,
+            _lock: lock,
             saved_at: AtomicU64::new(0),
             saves: AtomicU64::new(0),
             failures: AtomicU64::new(0),
@@ -89,7 +124,9 @@ impl Saver {
 
     /// Saves the state every few seconds, until `stop` is set.
     pub(crate) async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
-        let mut every = tokio::time::interval(self.settings.every);
+        // An interval must not be zero.
+        let every = self.settings.every.max(Duration::from_millis(1));
+        let mut every = tokio::time::interval(every);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let stops = tokio::select! {

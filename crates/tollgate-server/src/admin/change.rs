@@ -1,16 +1,16 @@
 //! What needs the token: keys, bans, reloads.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
-use tollgate_policy::operate::KeyError;
+use serde::Serialize;
 use tollgate_policy::{FileError, RuleState};
 
-use crate::json::{failure, json, malformed};
+use super::fields::{Fields, Refused};
+use crate::error::ReloadError;
+use crate::json::json;
 use crate::reload::Reloader;
 use crate::service::{Answer, Service};
 
@@ -37,7 +37,7 @@ pub(super) fn rules(service: &Service) -> Answer {
 }
 
 /// Answers `/key`: how much a key has left.
-pub(super) async fn key(service: &Service, query: &str) -> Answer {
+pub(super) async fn key(service: &Service, query: &str) -> Result<Answer, Refused> {
     #[derive(Serialize)]
     struct Limit<'p> {
         limit: &'p str,
@@ -58,25 +58,14 @@ pub(super) async fn key(service: &Service, query: &str) -> Answer {
         match &*name {
             "rule" => rule = Some(value),
             "value" => values.push(value),
-            _ => {
-                let why = format!("unknown parameter `{name}`, expected `rule` or `value`");
-                return failure(StatusCode::BAD_REQUEST, &why);
-            }
+            _ => return Err(Refused::unknown("parameter", &name, &["rule", "value"])),
         }
     }
-    let Some(rule) = rule else {
-        return failure(StatusCode::BAD_REQUEST, "missing parameter `rule`");
-    };
+    let rule = rule.ok_or_else(|| Refused::missing("parameter", "rule"))?;
     let policy = service.policy.load();
-    let found = policy.key(&rule, values.iter().map(AsRef::as_ref));
-    let looked = async {
-        let key = found?;
-        Ok((key.available_async().await?, key.banned_for_async().await?))
-    };
-    let (available, banned) = match looked.await {
-        Ok(looked) => looked,
-        Err(error) => return refused(&error),
-    };
+    let key = policy.key(&rule, values.iter().map(AsRef::as_ref))?;
+    let available = key.available_async().await?;
+    let banned = key.banned_for_async().await?;
     let limits = available.into_iter().map(|it| Limit {
         limit: it.limit,
         plan: it.plan,
@@ -89,88 +78,52 @@ pub(super) async fn key(service: &Service, query: &str) -> Answer {
         limits,
         banned_for_ms,
     };
-    json(StatusCode::OK, &said)
+    Ok(json(StatusCode::OK, &said))
 }
 
 /// Answers `/ban`.
-pub(super) async fn ban(service: &Service, body: &[u8]) -> Answer {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Ban<'a> {
-        #[serde(borrow)]
-        rule: Cow<'a, str>,
-        values: Vec<String>,
-        for_s: u64,
-    }
-
-    let ban: Ban<'_> = match serde_json::from_slice(body) {
-        Ok(ban) => ban,
-        Err(error) => return malformed(&error),
-    };
+pub(super) async fn ban(service: &Service, body: &[u8]) -> Result<Answer, Refused> {
+    let fields = Fields::read(body, &["rule", "values", "for"])?;
+    let (rule, values) = (fields.text("rule")?, fields.texts("values")?);
+    let time = fields.time("for")?;
     let policy = service.policy.load();
-    let done = async {
-        let key = policy.key(&ban.rule, ban.values.iter().map(String::as_str))?;
-        key.ban_for_async(Duration::from_secs(ban.for_s)).await
-    };
-    match done.await {
-        Ok(()) => {
-            tracing::info!(rule = &*ban.rule, seconds = ban.for_s, "a key was banned");
-            json(StatusCode::OK, &Done { done: true })
-        }
-        Err(error) => refused(&error),
-    }
+    let key = policy.key(rule, values)?;
+    key.ban_for_async(time).await?;
+    tracing::info!(rule, ?time, "a key was banned");
+    Ok(json(StatusCode::OK, &Done { done: true }))
 }
 
 /// Answers `/reset`.
-pub(super) async fn reset(service: &Service, body: &[u8]) -> Answer {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Reset<'a> {
-        #[serde(borrow)]
-        rule: Cow<'a, str>,
-        values: Vec<String>,
-    }
-
-    let reset: Reset<'_> = match serde_json::from_slice(body) {
-        Ok(reset) => reset,
-        Err(error) => return malformed(&error),
-    };
+pub(super) async fn reset(service: &Service, body: &[u8]) -> Result<Answer, Refused> {
+    let fields = Fields::read(body, &["rule", "values"])?;
+    let (rule, values) = (fields.text("rule")?, fields.texts("values")?);
     let policy = service.policy.load();
-    let done = async {
-        let key = policy.key(&reset.rule, reset.values.iter().map(String::as_str))?;
-        key.reset_async().await
-    };
-    match done.await {
-        Ok(done) => {
-            tracing::info!(rule = &*reset.rule, "a key was reset");
-            json(StatusCode::OK, &Done { done })
-        }
-        Err(error) => refused(&error),
-    }
+    let done = policy.key(rule, values)?.reset_async().await?;
+    tracing::info!(rule, done, "a key was reset");
+    Ok(json(StatusCode::OK, &Done { done }))
 }
 
 /// Answers `/drain`.
-pub(super) fn drain(service: &Service, body: &[u8]) -> Answer {
-    #[derive(Deserialize, Serialize)]
-    #[serde(deny_unknown_fields)]
+pub(super) fn drain(service: &Service, body: &[u8]) -> Result<Answer, Refused> {
+    #[derive(Serialize)]
     struct Drain {
         drain: bool,
     }
 
-    let drain: Drain = match serde_json::from_slice(body) {
-        Ok(drain) => drain,
-        Err(error) => return malformed(&error),
+    let drain = match body.is_empty() {
+        true => true,
+        false => Fields::read(body, &["drain"])?.is_set("drain")?,
     };
-    service.drains.store(drain.drain, Relaxed);
-    tracing::info!(
-        drain = drain.drain,
-        "whether load balancers should send elsewhere"
-    );
-    json(StatusCode::OK, &drain)
+    service.drains.store(drain, Relaxed);
+    match drain {
+        true => tracing::info!("an operator drains the service: /readyz answers 503"),
+        false => tracing::info!("the service is not drained any more"),
+    }
+    Ok(json(StatusCode::OK, &Drain { drain }))
 }
 
 /// Answers `/reload`.
-pub(super) async fn reload(reloader: Arc<Reloader>) -> Answer {
+pub(super) async fn reload(reloader: Arc<Reloader>) -> Result<Answer, Refused> {
     #[derive(Serialize)]
     struct Rule {
         rule: String,
@@ -185,15 +138,22 @@ pub(super) async fn reload(reloader: Arc<Reloader>) -> Answer {
         warnings: W,
     }
 
-    // It reads a file.
+    // It reads files.
     let reloaded = tokio::task::spawn_blocking(move || reloader.reload()).await;
     let reloaded = match reloaded {
         Ok(Ok(reloaded)) => reloaded,
-        Ok(Err(FileError::Policy(problems))) => {
-            return json(StatusCode::UNPROCESSABLE_ENTITY, &problems);
+        Ok(Err(ReloadError::Policy(FileError::Policy(problems)))) => {
+            return Ok(json(StatusCode::UNPROCESSABLE_ENTITY, &problems));
         }
-        Ok(Err(error)) => return failure(StatusCode::UNPROCESSABLE_ENTITY, &error),
-        Err(error) => return failure(StatusCode::INTERNAL_SERVER_ERROR, &error),
+        Ok(Err(error)) => {
+            let field = match &error {
+                ReloadError::Policy(_) => "policy",
+                #[cfg(feature = "tls")]
+                ReloadError::Tls(_) => "tls",
+            };
+            return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, error).of(field));
+        }
+        Err(error) => return Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, error)),
     };
     let rules = reloaded.rules().map(|(rule, state)| {
         let (state, why) = match state {
@@ -209,21 +169,10 @@ pub(super) async fn reload(reloader: Arc<Reloader>) -> Answer {
     });
     let rules = rules.collect();
     let warnings = reloaded.warnings();
-    json(StatusCode::OK, &Said { rules, warnings })
+    Ok(json(StatusCode::OK, &Said { rules, warnings }))
 }
 
 #[derive(Serialize)]
 struct Done {
     done: bool,
-}
-
-/// Says why a key can't be found or changed.
-fn refused(error: &KeyError) -> Answer {
-    let status = match error {
-        KeyError::UnknownRule { .. } => StatusCode::NOT_FOUND,
-        KeyError::Store { .. } => StatusCode::BAD_GATEWAY,
-        KeyError::NoRoom { .. } => StatusCode::INSUFFICIENT_STORAGE,
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
-    failure(status, error)
 }

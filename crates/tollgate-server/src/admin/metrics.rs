@@ -9,6 +9,7 @@ use http::StatusCode;
 use super::Admin;
 use crate::counters::head;
 use crate::service::{Answer, of_kind, text};
+use crate::state::unix_seconds;
 
 pub(super) async fn answer(admin: Arc<Admin>) -> Answer {
     // It visits all slots of all tables.
@@ -65,8 +66,44 @@ impl Admin {
             ),
             (
                 "connections_idle_total",
-                "Connections that were closed because no request came in time.",
+                "Connections that were closed because no request came in time, or because others \
+                 needed the place.",
                 connections.idle.load(Relaxed),
+            ),
+            (
+                "connections_stalled_total",
+                "Connections that were closed because the client did not take an answer.",
+                connections.stalled.load(Relaxed),
+            ),
+            (
+                "connections_not_encrypted_total",
+                "Connections that were closed because they were not encrypted in time, or wrongly.",
+                connections.not_encrypted.load(Relaxed),
+            ),
+            (
+                "connections_limit",
+                "How many connections can be open at once.",
+                number(self.service.limits.connections),
+            ),
+            (
+                "pending_bytes",
+                "Bytes of bodies that are read, and of answers that clients have not taken.",
+                number(self.service.budget.used()),
+            ),
+            (
+                "pending_refused_total",
+                "Requests that were refused because there was no memory for bodies or answers.",
+                self.service.budget.refused(),
+            ),
+            (
+                "draining",
+                "1 if /readyz answers 503.",
+                self.service.drains.load(Relaxed).into(),
+            ),
+            (
+                "start_timestamp_seconds",
+                "When the service began, since 1970.",
+                unix_seconds(self.since),
             ),
             (
                 "reloads_total",
@@ -75,8 +112,13 @@ impl Admin {
             ),
             (
                 "reloads_failed_total",
-                "Policies with errors, or that could not be read.",
+                "Policies and certificates with errors, or that could not be read.",
                 reloads.failed.load(Relaxed),
+            ),
+            (
+                "reload_timestamp_seconds",
+                "When the policy was last read without errors, since 1970.",
+                reloads.done_at.load(Relaxed),
             ),
             (
                 "admin_refused_total",

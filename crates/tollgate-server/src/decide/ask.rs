@@ -28,6 +28,16 @@ pub(super) enum Asks<'a> {
     Many(Vec<Ask<'a>>),
 }
 
+impl Asks<'_> {
+    /// Returns how many sets of facts there are. A question without one counts too.
+    pub(super) fn sets(&self) -> usize {
+        match self {
+            Self::One(ask) => ask.sets.len(),
+            Self::Many(asks) => asks.iter().map(|ask| ask.sets.len().max(1)).sum(),
+        }
+    }
+}
+
 /// May this request go on?
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -15,6 +15,10 @@ use crate::held::Held;
 use crate::json::{JSON, failure, json, malformed, write};
 use crate::service::{Answer, Decided, Service, of_kind};
 
+/// How many sets of facts a body has at most. Each of them costs a decision's time and an answer's
+/// memory, and takes only a few bytes.
+const MOST_SETS: usize = 1000;
+
 /// Answers `/decide`: one question, or a list of them.
 pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
     let start = Instant::now();
@@ -22,6 +26,10 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
         Ok(asks) => asks,
         Err(error) => return malformed(&error),
     };
+    if asks.sets() > MOST_SETS {
+        let error = format_args!("a body has at most {MOST_SETS} sets of facts");
+        return failure(StatusCode::PAYLOAD_TOO_LARGE, &error);
+    }
     let mut out = Vec::with_capacity(256);
     match &asks {
         Asks::One(ask) => {

@@ -19,11 +19,10 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 use prost::Message;
 
-use crate::settings::Limits;
+use crate::read::Unread;
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -62,26 +61,15 @@ impl Status {
     }
 }
 
-/// Reads the only message of a call.
-pub(super) async fn read<M: Message + Default>(
-    body: Incoming,
-    limits: &Limits,
-) -> Result<M, Status> {
-    let most = limits.body_bytes.saturating_add(PREFIX);
-    let body = Limited::new(body, most).collect();
-    let body = match tokio::time::timeout(limits.body_time, body).await {
-        Ok(Ok(body)) => body.aggregate(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("a message has at most {} bytes", limits.body_bytes);
-            return Err(Status::new(StatusOfCall::ResourceExhausted, message));
-        }
-        Ok(Err(_)) => return Err(Status::invalid("the message can't be read")),
-        Err(_) => {
-            let message = format!("a message must come within {:?}", limits.body_time);
-            return Err(Status::new(StatusOfCall::DeadlineExceeded, message));
-        }
-    };
-    decode(body)
+impl From<Unread> for Status {
+    fn from(unread: Unread) -> Self {
+        let code = match unread {
+            Unread::TooLarge(_) | Unread::NoMemory => StatusOfCall::ResourceExhausted,
+            Unread::Broken => StatusOfCall::InvalidArgument,
+            Unread::TooLate(_) => StatusOfCall::DeadlineExceeded,
+        };
+        Self::new(code, unread.to_string())
+    }
 }
 
 /// Decodes a frame that has the only message of a call.

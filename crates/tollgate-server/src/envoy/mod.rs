@@ -10,6 +10,7 @@ mod say;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, Version};
@@ -18,6 +19,7 @@ use hyper::body::Incoming;
 pub(crate) use self::frame::Reply;
 use self::frame::{Status, StatusOfCall};
 use self::messages::{Health, HealthRequest, HealthResponse};
+use crate::read::read;
 use crate::service::Service;
 
 const RATE_LIMIT_SERVICE: &str = "envoy.service.ratelimit.v3.RateLimitService";
@@ -36,25 +38,34 @@ pub(crate) fn is_call(request: &Request<Incoming>) -> bool {
 /// Answers a call.
 pub(crate) async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Response<Reply> {
     let (head, body) = request.into_parts();
-    let answer = match (head.method, head.uri.path()) {
-        (Method::POST, "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit") => {
+    let path = head.uri.path();
+    let answer = match head.method == Method::POST && [DECIDE, CHECK].contains(&path) {
+        true => {
             let patience = frame::timeout(&head.headers);
-            match frame::read(body, &service.limits).await {
-                Ok(request) => decide::decide(&service, &request, patience)
-                    .await
-                    .map(|answer| frame::answer(&answer)),
-                Err(status) => Err(status),
-            }
+            called(&service, path, patience, body).await
         }
-        (Method::POST, "/grpc.health.v1.Health/Check") => {
-            match frame::read(body, &service.limits).await {
-                Ok(request) => health(&service, &request).map(|answer| frame::answer(&answer)),
-                Err(status) => Err(status),
-            }
-        }
-        _ => Err(Status::new(StatusOfCall::Unimplemented, KNOWN)),
+        false => Err(Status::new(StatusOfCall::Unimplemented, KNOWN)),
     };
     answer.unwrap_or_else(|status| frame::refuse(&status))
+}
+
+const DECIDE: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+
+async fn called(
+    service: &Arc<Service>,
+    path: &str,
+    patience: Option<Duration>,
+    body: Incoming,
+) -> Result<Response<Reply>, Status> {
+    let body = read(&service.limits, &service.budget, body).await?;
+    if path == CHECK {
+        let health = health(service, &frame::decode(&*body)?)?;
+        return Ok(frame::answer(&health));
+    }
+    let request = frame::decode(&*body)?;
+    let answer = decide::decide(service, &request, patience).await?;
+    Ok(frame::answer(&answer))
 }
 
 const KNOWN: &str = "there is envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit and \

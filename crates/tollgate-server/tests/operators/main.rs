@@ -2,10 +2,13 @@
 
 mod changes;
 mod encrypted;
+mod ending;
 mod hostile;
+mod http2;
 mod reloads;
 mod state;
 #[path = "../support/mod.rs"]
 mod support;
+mod unread;
 
 use support::Running;

@@ -42,11 +42,12 @@ async fn a_service_that_ends_loses_nothing() {
     let service = start(&file).await;
     assert_eq!(remaining(&service).await, 58);
     service.end().await;
-    let names: Vec<_> = fs::read_dir(&folder)
+    let mut names: Vec<_> = fs::read_dir(&folder)
         .unwrap()
         .map(|it| it.unwrap().file_name())
         .collect();
-    assert_eq!(names, ["limits.state"]);
+    names.sort();
+    assert_eq!(names, ["limits.state", "limits.state.lock"]);
 }
 
 #[tokio::test]
@@ -111,6 +112,7 @@ async fn a_state_that_is_damaged_is_put_aside() {
         let service = start(&file).await;
         assert_eq!(remaining(&service).await, 99);
         service.end().await;
+        assert_eq!(remaining_after_restart(&file).await, 98);
         let names = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
         let aside: Vec<_> = names
             .filter(|it| it.to_string_lossy().contains(".bad-"))
@@ -119,6 +121,53 @@ async fn a_state_that_is_damaged_is_put_aside() {
         assert_eq!(fs::read(&aside[0]).unwrap(), bad);
         fs::remove_file(&aside[0]).unwrap();
     }
+}
+
+async fn remaining_after_restart(file: &Path) -> Value {
+    let service = start(file).await;
+    let remaining = remaining(&service).await;
+    service.end().await;
+    remaining
+}
+
+/// Also if it happens twice in a second, no file takes the place of another one.
+#[tokio::test]
+async fn all_that_is_put_aside_stays() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("limits.state");
+    for n in 0..20 {
+        fs::write(&file, format!("no state {n}")).unwrap();
+        start(&file).await.end().await;
+    }
+    let names = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+    let aside = names.filter(|it| it.to_string_lossy().contains(".bad-"));
+    let mut texts: Vec<_> = aside.map(|it| fs::read_to_string(it).unwrap()).collect();
+    texts.sort();
+    let mut expected: Vec<_> = (0..20).map(|n| format!("no state {n}")).collect();
+    expected.sort();
+    assert_eq!(texts, expected);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_has_one_process() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("limits.state");
+    let service = start(&file).await;
+    service.decide(ann()).await;
+    let mut settings = Settings::default();
+    settings.listen = "127.0.0.1:0".parse().unwrap();
+    settings.admin = None;
+    settings.state = Some(StateSettings::new(&file));
+    let error = Server::bind(settings.clone()).await.unwrap_err();
+    assert!(matches!(error, StartError::StateInUse { .. }));
+    let said = format!(
+        "another process has the state in {}: each needs a file of its own",
+        file.display()
+    );
+    assert_eq!(error.to_string(), said);
+    service.end().await;
+    Server::bind(settings).await.unwrap();
 }
 
 #[tokio::test]

@@ -92,9 +92,14 @@ impl Running {
         }
     }
 
+    /// Tells the service to end, as a signal does.
+    pub(crate) fn begin_end(&mut self) {
+        drop(self.stop.take());
+    }
+
     /// Ends the service, and waits until it has ended.
     pub(crate) async fn end(mut self) {
-        drop(self.stop.take());
+        self.begin_end();
         self.serving.await.unwrap();
     }
 }
