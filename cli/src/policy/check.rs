@@ -13,7 +13,7 @@ use tollgate_policy::file::PolicyFile;
 use tollgate_policy::{FactKind, Problems};
 use tollgate_redis::Keys;
 
-use super::registered::{MEMORY, Registered};
+use super::registered::{MEMORY, REDIS, Registered};
 use super::source::{Reading, Source};
 use crate::exit_code::{INVALID, unusable};
 
@@ -70,6 +70,9 @@ struct Report {
 struct Program {
     stores: BTreeSet<String>,
     facts: BTreeSet<String>,
+    /// Whether the file names the server of the store `redis`.
+    #[serde(skip)]
+    has_server: bool,
 }
 
 impl Program {
@@ -83,6 +86,7 @@ impl Program {
         Self {
             stores: stores.filter(|store| store != MEMORY).collect(),
             facts: own.collect(),
+            has_server: file.store.is_some(),
         }
     }
 
@@ -94,6 +98,11 @@ impl Program {
             format!("{what}{plural} {}", names.join(", "))
         };
         let stores = (!self.stores.is_empty()).then(|| list("register the store", &self.stores));
+        let on_server = self.has_server && self.stores.contains(REDIS);
+        let stores = stores.map(|stores| match on_server {
+            true => stores + " (the server of `redis` is in [store])",
+            false => stores,
+        });
         let facts = (!self.facts.is_empty()).then(|| list("supply the fact", &self.facts));
         let needs: Vec<_> = stores.into_iter().chain(facts).collect();
         (!needs.is_empty()).then(|| format!("the program has to {}", needs.join(" and ")))

@@ -36,9 +36,10 @@ pub(crate) struct Arguments {
     #[arg(value_name = "VALUE")]
     values: Vec<String>,
 
-    /// The namespace that the program gives its keys
-    #[arg(long, value_name = "NAME", default_value = "api")]
-    namespace: String,
+    /// The namespace that the program gives its keys. Without this, that of the policy's table
+    /// `store`, or api
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
 
     /// The tag that the program gives all its keys (Keys::with_tag)
     #[arg(long, value_name = "TAG")]
@@ -69,14 +70,19 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The namespace of keys, if neither the command line nor the policy says it.
+const NAMESPACE: &str = "api";
+
 /// Prints the keys of a rule.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let keys = match keys(arguments) {
-        Ok(keys) => keys,
-        Err(message) => return Ok(unusable(&message)),
-    };
     let source = match arguments.reading.open(&arguments.file) {
         Ok(source) => source,
+        Err(message) => return Ok(unusable(&message)),
+    };
+    // What is wrong with the file is reported below.
+    let file = source.read().unwrap_or_default();
+    let keys = match keys(arguments, &file) {
+        Ok(keys) => keys,
         Err(message) => return Ok(unusable(&message)),
     };
     let facts = arguments.facts.iter().map(String::as_str);
@@ -111,9 +117,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Returns the names of keys as the program makes them.
-fn keys(arguments: &Arguments) -> Result<Keys, String> {
+fn keys(arguments: &Arguments, file: &PolicyFile) -> Result<Keys, String> {
     let said = |error: tollgate_redis::KeysError| error.to_string();
-    let mut keys = Keys::new(&arguments.namespace).map_err(said)?;
+    let of_file = file.store.as_ref().map(|store| store.namespace.as_str());
+    let namespace = arguments.namespace.as_deref().or(of_file);
+    let mut keys = Keys::new(namespace.unwrap_or(NAMESPACE)).map_err(said)?;
     if let Some(tag) = &arguments.tag {
         keys = keys.with_tag(tag).map_err(said)?;
     }

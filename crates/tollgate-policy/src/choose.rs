@@ -47,6 +47,8 @@ pub(crate) struct Asked {
     /// The plan, by its position.
     pub(crate) plan: usize,
     pub(crate) cost: u64,
+    /// Whether the request takes nothing, but only looks: see [`Facts::permits`].
+    pub(crate) looks: bool,
 }
 
 /// Records what is decided for each rule. `by` is the rule that names this one in `also`.
@@ -170,24 +172,23 @@ fn apply<R: AsRef<Reads>>(
     let applied = add(rules, index, None, facts, recorder);
     let mut next: SmallVec<[(usize, usize); 4]> = SmallVec::new();
     if applied == Applied::Yes {
-        next.extend(also(rules, index));
+        push_also(rules, index, &mut next);
     }
     while let Some((other, by)) = next.pop() {
         if add(rules, other, Some(by), facts, recorder) == Applied::Yes {
-            next.extend(also(rules, other));
+            push_also(rules, other, &mut next);
         }
     }
     applied != Applied::Skipped
 }
 
-/// Returns the rules that apply with a rule directly, the last one first.
-fn also<R: AsRef<Reads>>(rules: &[R], index: usize) -> impl Iterator<Item = (usize, usize)> {
+/// Adds the rules that apply with a rule directly, the last one first.
+fn push_also<R: AsRef<Reads>>(rules: &[R], index: usize, next: &mut SmallVec<[(usize, usize); 4]>) {
     let rule = rules.get(index).map(AsRef::as_ref);
-    let also = rule
-        .filter(|rule| !rule.shadow)
-        .into_iter()
-        .flat_map(|rule| &rule.also);
-    also.rev().map(move |other| (*other, index))
+    let also = rule.filter(|rule| !rule.shadow).map(|rule| &rule.also);
+    for other in also.into_iter().flatten().rev() {
+        next.push((*other, index));
+    }
 }
 
 /// Adds what one rule asks.
@@ -224,7 +225,12 @@ fn add<R: AsRef<Reads>>(
             Ok((plan, None)) => Ok(plan),
             Ok((plan, Some(fixed))) => {
                 let cost = rule.cost.of(facts).unwrap_or(rule.cost.default);
-                let asked = Asked { key, plan, cost };
+                let asked = Asked {
+                    key,
+                    plan,
+                    cost,
+                    looks: false,
+                };
                 match fixed {
                     Fixed::Unlimited => recorder.ask_unlimited(index, rule.shadow, by, asked),
                     Fixed::Zero => recorder.refuse(index, rule.shadow, by, NoLimit::Zero(asked)),
@@ -236,7 +242,13 @@ fn add<R: AsRef<Reads>>(
     };
     let asked = plan.and_then(|plan| {
         let cost = rule.cost.of(facts).ok_or(NoLimit::Ambiguous)?;
-        Ok(Asked { key, plan, cost })
+        let looks = facts.permits() == Some(0);
+        Ok(Asked {
+            key,
+            plan,
+            cost,
+            looks,
+        })
     });
     match asked {
         Ok(asked) => recorder.ask(index, rule.shadow, by, asked),

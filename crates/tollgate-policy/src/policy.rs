@@ -9,7 +9,7 @@ use tollgate::keyed::SeededHasher;
 
 use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{ClientSettings, Rule};
+use crate::file::{ClientSettings, Rule, StoreSettings};
 use crate::limit::Hashed;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
@@ -47,6 +47,8 @@ pub struct Policy<C = SystemClock> {
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,
     pub(crate) client: Client,
+    /// The server that the file names.
+    pub(crate) store: Option<StoreSettings>,
     /// The secret by which stores hide keys.
     pub(crate) key_secret: Option<Secret>,
     pub(crate) clock: C,
@@ -120,6 +122,13 @@ impl<C> Policy<C> {
         made.downcast_ref()
     }
 
+    /// Returns the server that has the limits of rules on the store `redis`, as the file says it.
+    /// The policy does not connect to it: see [`StoreSettings`].
+    #[must_use]
+    pub const fn store(&self) -> Option<&StoreSettings> {
+        self.store.as_ref()
+    }
+
     /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
@@ -143,6 +152,7 @@ impl<C> fmt::Debug for Policy<C> {
             .field("deny", &self.chooser.deny.names)
             .field("allow", &self.chooser.allow.names)
             .field("client", &self.client.settings)
+            .field("store", &self.store)
             .field("rules", &self.rules)
             .field("registry", &self.registry)
             .finish_non_exhaustive()

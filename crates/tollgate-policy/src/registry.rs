@@ -144,4 +144,8 @@ impl<F: Facts> Facts for Resolved<'_, F> {
         }
         self.facts.facts.values(name)
     }
+
+    fn permits(&self) -> Option<u64> {
+        self.facts.facts.permits()
+    }
 }

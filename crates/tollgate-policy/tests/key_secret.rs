@@ -3,7 +3,7 @@
 use std::env;
 
 use serde_json::json;
-use tollgate_policy::file::{KeySecret, PolicyFile};
+use tollgate_policy::file::{PolicyFile, SecretSource};
 use tollgate_policy::{Policy, Problems, Secret};
 
 const SECRET: &str = "swordfish-swordfish";
@@ -97,7 +97,7 @@ fn what_is_wrong_with_a_secret_is_said_without_it() {
         (
             "key_secret = 'swordfish'",
             "1:1: error: key_secret is not a field of a policy; did you mean `key-secret`? Known: \
-             apply, memory, facts, client, key-secret, deny, allow, rule, limit",
+             apply, memory, facts, client, store, key-secret, deny, allow, rule, limit",
         ),
     ] {
         let text = format!("{line}\n[[rule]]\nname = 'a'\nlimit = '5/s'\n");
@@ -147,7 +147,7 @@ fn debug_does_not_show_a_secret() {
     let policy = Policy::from_toml(&text).expect("a policy");
     let shown = format!("{file:?} {policy:?}");
     assert!(!shown.contains(SECRET), "{shown}");
-    let secret = KeySecret::Text(Secret::new(SECRET));
+    let secret = SecretSource::Text(Secret::new(SECRET));
     assert_eq!(format!("{secret:?}"), "Text(Secret(..))");
 }
 

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use tollgate::clock::SystemClock;
 use tollgate::{Denied, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
+use tollgate_policy::file::PolicyFile;
 use tollgate_policy::operate::KeyError;
 use tollgate_policy::redis::RedisStore;
-use tollgate_policy::{Outcome, Policy, Reason};
+use tollgate_policy::{FactName, FactValue, Facts, Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Keys, RedisServer};
 
@@ -529,5 +530,99 @@ fn a_key_that_one_process_bans_or_resets_is_banned_or_reset_in_another() {
         let ann = ann.key("a", ["ann"]).expect("a key");
         let error = run(ann.ban_for_async(Duration::from_secs(1)));
         assert!(matches!(error, Err(KeyError::Store { .. })), "{error:?}");
+    });
+}
+
+/// A program reads a file, connects to the server that the file names, and builds the policy.
+#[test]
+fn a_file_names_the_server_of_its_limits() {
+    on_each_server(|mut private| {
+        private.start(false);
+        let text = format!(
+            "[store]\nredis = '{}'\nnamespace = 'of-the-file'\nbudget = '20s'\nfallback = 'closed'\n\
+             [[rule]]\nname = 'server'\nkey = 'user'\nlimit = '2/d'\nalso = 'memory'\n\
+             [[limit]]\nname = 'memory'\nlimit = '9/d'\nstore = 'memory'\n",
+            private.url()
+        );
+        run(async {
+            let process = || {
+                let file = PolicyFile::from_toml(&text).expect("a policy");
+                let settings = file.store.as_ref().expect("a server");
+                let url = settings.resolve_url().expect("a URL");
+                let client = connect_lazily(url.reveal()).expect("an address");
+                let budget = settings.budget.expect("a budget").value;
+                let server = RedisServer::new(client).with_budget(budget);
+                let keys = Keys::new(&settings.namespace).expect("a namespace");
+                let store = RedisStore::new(Arc::new(server), keys);
+                let builder = Policy::builder().store("redis", store);
+                builder.build(&file).expect("a policy")
+            };
+            let processes = [process(), process(), process()];
+            let mut allowed = Vec::new();
+            for policy in &processes {
+                assert!(policy.is_asynchronous());
+                let decision = policy.decide_async(&ANN).await;
+                assert_eq!(decision.fallback(), None);
+                allowed.push((
+                    decision.is_allowed(),
+                    decision.denied_by().map(str::to_owned),
+                ));
+            }
+            let denied = (false, Some("server".to_owned()));
+            assert_eq!(allowed, [(true, None), (true, None), denied]);
+        });
+        let keys: Vec<String> = private.run("KEYS *");
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        assert!(keys[0].starts_with("of-the-file:{"), "{keys:?}");
+    });
+}
+
+/// A user that asks for so many permits.
+struct Ask(u64);
+
+impl Facts for Ask {
+    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
+        (name.as_str() == "user").then(|| "ann".into())
+    }
+
+    fn permits(&self) -> Option<u64> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn a_server_is_looked_at_charged_and_gets_permits_back_by_facts() {
+    const TEXT: &str = "
+        apply = 'all'
+        [[rule]]
+        name = 'memory'
+        key = 'user'
+        limit = '100/d'
+        [[rule]]
+        name = 'server'
+        key = 'user'
+        limit = 'fixed-window 10/d first-hit'
+        store = 'redis'
+        fallback = 'closed'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let policy = policy(&private, TEXT).0;
+            let left = async |n| policy.decide_async(&Ask(n)).await.remaining();
+            for _ in 0..12 {
+                assert_eq!(left(0).await, Some(10));
+            }
+            assert_eq!(left(10).await, Some(0));
+            let looked = policy.decide_async(&Ask(0)).await;
+            assert_eq!(looked.denied_by(), Some("server"));
+            assert!(looked.retry_after() > Some(Duration::from_secs(86_000)));
+            // 4 on the server and 4 in memory.
+            assert_eq!(policy.refund_async(&Ask(4)).await.unwrap(), 8);
+            assert_eq!(left(0).await, Some(4));
+            assert_eq!(policy.charge_async(&Ask(6)).await.unwrap(), 12);
+            assert_eq!(policy.refund_async(&Ask(3)).await.unwrap(), 6);
+            assert_eq!(left(0).await, Some(1));
+        });
     });
 }

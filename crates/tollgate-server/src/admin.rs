@@ -22,6 +22,7 @@ use crate::reload::Reloader;
 use crate::service::{Answer, Service, text};
 use crate::settings::Limits;
 use crate::state::Saver;
+use crate::store::Store;
 
 /// What the address of operators knows.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub(crate) struct Admin {
     pub(crate) connections: Arc<Connections>,
     pub(crate) saver: Option<Arc<Saver>>,
     pub(crate) reloader: Arc<Reloader>,
+    pub(crate) store: Option<Store>,
     pub(crate) token: Option<Secret>,
     /// Those who had no token, or a wrong one.
     pub(crate) strangers: AtomicU64,
@@ -90,7 +92,7 @@ impl Admin {
         }
         let body = match read(&self.limits, &self.budget, body).await {
             Ok(body) => body,
-            Err(answer) => return Ok(answer),
+            Err(unread) => return Ok(unread.answer()),
         };
         match *path {
             "/metrics" => Ok(metrics::answer(self).await),

@@ -230,6 +230,7 @@ impl Connection {
         let (mut stops, mut is_idle) = (false, false);
         loop {
             tokio::select! {
+                biased;
                 // An error is the client's: it has left, or does not speak HTTP.
                 _ = connection.as_mut() => return,
                 _ = self.stop.wait_for(|stop| *stop), if !stops => {
@@ -271,12 +272,13 @@ impl Connection {
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
+    // Not `pipeline_flush`: with it, hyper keeps what a client does not read, without a bound, and
+    // does not send the 431 for a head that is too long.
     builder
         .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.idle)
-        // hyper refuses a buffer of less. (With `pipeline_flush`, what a client does not read would
-        // be kept beyond it.)
+        // `Connection::serve` bounds this time, without a timer for each request.
+        .header_read_timeout(None)
+        // hyper refuses a buffer of less.
         .max_buf_size(limits.head_bytes.max(8 * 1024));
     builder
         .http2()

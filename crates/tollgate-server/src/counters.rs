@@ -41,11 +41,14 @@ pub(crate) enum Protocol {
     Decide,
     /// A proxy's question over HTTP.
     Forwarded,
+    /// Envoy's question.
+    Envoy,
 }
 
-const PROTOCOLS: [(Protocol, &str); 2] = [
+const PROTOCOLS: [(Protocol, &str); 3] = [
     (Protocol::Decide, "decide"),
     (Protocol::Forwarded, "forwarded"),
+    (Protocol::Envoy, "envoy"),
 ];
 
 /// The upper bounds of the time that decisions take, in microseconds.

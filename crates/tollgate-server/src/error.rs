@@ -38,6 +38,10 @@ pub enum StartError {
         /// Why.
         error: io::Error,
     },
+    /// The URL of the server in the policy's file can't be used.
+    StoreUrl(Problems),
+    /// The server in the policy's file can't be used. The text never contains its URL.
+    Store(String),
     /// The file of the state can't be used, and the settings say that it must be.
     State {
         /// The file.
@@ -61,7 +65,8 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(error) => error.fmt(f),
-            Self::BuiltIn(problems) => problems.fmt(f),
+            Self::BuiltIn(problems) | Self::StoreUrl(problems) => problems.fmt(f),
+            Self::Store(why) => write!(f, "the server of the table `store`: {why}"),
             Self::Listen { address, error } => write!(f, "can't listen at {address}: {error}"),
             Self::State { path, why } => {
                 write!(f, "can't use the state in {}: {why}", path.display())
@@ -84,7 +89,7 @@ impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Policy(error) => error.source(),
-            Self::BuiltIn(_) | Self::StateInUse { .. } => None,
+            Self::BuiltIn(_) | Self::StoreUrl(_) | Self::Store(_) | Self::StateInUse { .. } => None,
             #[cfg(feature = "tls")]
             Self::Tls(error) => Some(error),
             Self::State { why, .. } => Some(why),

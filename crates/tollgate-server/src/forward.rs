@@ -1,17 +1,19 @@
 //! What proxies ask about a request that they hold: may it pass?
 
+use std::fmt::Write;
 use std::net::IpAddr;
-use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::HOST;
 use http::request::Parts;
+use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::Full;
-use tollgate_http::{ClientAddress, LimitStates, PathForm, Refusal, RequestFacts};
+use tollgate_http::{LimitStates, PathForm, Refusal, RequestFacts};
 
 use crate::counters::Protocol;
-use crate::service::{Answer, Decided, Service, text};
+use crate::service::{Answer, Answering, Decided, Deciding, Service, later, now, text};
 
 /// Which proxy asks, and so how it tells of the request and understands the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +21,7 @@ pub(crate) enum Proxy {
     /// Traefik's forwardAuth, Caddy's forward_auth, HAProxy's script: the client gets the answer as
     /// it is, unless the request may pass.
     Forwarding,
-    /// nginx's auth_request knows 403 and makes 500 of all others, so a refusal is a 403 that says
-    /// its status in a header.
+    /// nginx's auth_request knows 403 and makes 500 of all others, so a refusal is a 403.
     Nginx,
 }
 
@@ -39,47 +40,66 @@ const X_FORWARDED_METHOD: HeaderName = HeaderName::from_static("x-forwarded-meth
 const X_FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
 const X_ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
 const X_ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
-/// The status that the client should get.
+/// The status that the client should get. All refusals have it, so a proxy can tell them from other
+/// answers with the same status.
 const X_TOLLGATE_STATUS: HeaderName = HeaderName::from_static("x-tollgate-status");
 
-/// Answers a proxy.
-pub(crate) async fn answer(
-    service: &Service,
+/// Answers a proxy, at once unless stores are asked or the request must wait.
+pub(crate) fn answer(
+    service: &Arc<Service>,
     proxy: Proxy,
     peer: IpAddr,
     mut head: Parts,
-) -> Answer {
-    if let Err(message) = restore(proxy, &mut head) {
-        return text(StatusCode::BAD_REQUEST, message);
+) -> Answering {
+    if let Err(wrong) = restore(proxy, &mut head) {
+        return now(wrong.answer(proxy));
     }
     let start = Instant::now();
-    let decided = {
-        let policy = service.policy.current();
-        let settings = policy.client();
-        let client = match policy.client_as(ClientAddress::of_policy) {
-            Some(Some(client)) => client.of(peer, &head.headers),
-            _ => service.address.of(peer, &head.headers),
-        };
-        let facts = RequestFacts::of_parts(&head)
-            .client_ip(client)
-            .path_form(settings.path.map(PathForm::from).unwrap_or_default());
-        service.decide(&[facts])
-    };
-    let decided = decided.get().await;
-    service.counters.count(&decided);
-    service.counters.took(Protocol::Forwarded, start.elapsed());
-    let (answer, delay) = said(service, proxy, &decided);
-    // No proxy tells when its request ends, so a place is free at once, and all permits stay taken.
-    drop(decided);
+    let policy = service.policy.load();
+    let form = policy.client().path.map(PathForm::from).unwrap_or_default();
+    let client = service.clients.of(&policy, peer, &head.headers);
+    let facts = RequestFacts::of_parts(&head)
+        .client_ip(client)
+        .path_form(form);
+    // No proxy tells when its request really ends, so a place is free at once, and all permits stay
+    // taken.
+    match service.decide_by(policy, &[facts]) {
+        Deciding::Here(decided) => {
+            let (answer, delay) = said(service, proxy, start, &decided);
+            match delay.is_zero() {
+                true => now(answer),
+                false => later(after(delay, answer)),
+            }
+        }
+        Deciding::Elsewhere(deciding) => {
+            let service = Arc::clone(service);
+            later(async move {
+                let decided = deciding.await;
+                let (answer, delay) = said(&service, proxy, start, &decided);
+                if decided.needs_finish() {
+                    // A store frees a place if it is told. The client need not wait for that. If
+                    // the store does not answer, the place is free when its lease is over.
+                    tokio::spawn(async move { drop(decided.settle_async(&()).await) });
+                }
+                after(delay, answer).await
+            })
+        }
+    }
+}
+
+/// Waits as long as a queue says. If the proxy leaves, others may wait behind this request: its
+/// permits stay taken.
+async fn after(delay: Duration, answer: Answer) -> Answer {
     if !delay.is_zero() {
-        // If the proxy leaves, others may wait behind this request: its permits stay taken.
         tokio::time::sleep(delay).await;
     }
     answer
 }
 
-/// Says what was decided, and how long the request must wait.
-fn said(service: &Service, proxy: Proxy, decided: &Decided) -> (Answer, Duration) {
+/// Counts a decision and says it, with how long the request must wait.
+fn said(service: &Service, proxy: Proxy, start: Instant, decided: &Decided) -> (Answer, Duration) {
+    service.counters.count(decided);
+    service.counters.took(Protocol::Forwarded, start.elapsed());
     let states = LimitStates::of(decided);
     let Some(refusal) = Refusal::of_decision(decided) else {
         let mut answer = Answer::new(Full::default());
@@ -87,58 +107,110 @@ fn said(service: &Service, proxy: Proxy, decided: &Decided) -> (Answer, Duration
         fields.write(answer.headers_mut());
         return (answer, decided.delay());
     };
-    let answer = service
-        .answers
-        .refuse(&refusal.limits(&states))
-        .map(Full::new);
-    let answer = match proxy {
-        Proxy::Forwarding => answer,
-        Proxy::Nginx => for_nginx(answer),
-    };
-    (answer, Duration::ZERO)
+    let answer = service.answers.refuse(&refusal.limits(&states));
+    (refused(proxy, answer.map(Full::new)), Duration::ZERO)
 }
 
-/// Turns the proxy's question into the request that it is about.
-fn restore(proxy: Proxy, head: &mut Parts) -> Result<(), String> {
-    let [method, uri] = proxy.headers();
-    let method: Method = read(&head.headers, &method, "a method, such as GET")?;
-    let uri: Uri = read(&head.headers, &uri, "a path, such as /items?page=2")?;
-    head.method = method;
-    head.uri = uri;
-    if proxy == Proxy::Forwarding {
-        if let Some(host) = only(&head.headers, &X_FORWARDED_HOST)? {
-            let host = host.clone();
-            head.headers.insert(HOST, host);
-        }
-    }
-    Ok(())
-}
-
-fn read<T: FromStr>(headers: &HeaderMap, name: &HeaderName, what: &str) -> Result<T, String> {
-    let value = only(headers, name)?.ok_or_else(|| {
-        format!("{name} is missing: the proxy must set it to that of the request it asks about")
-    })?;
-    let value = value.to_str().ok().and_then(|text| text.parse().ok());
-    value.ok_or_else(|| format!("{name} must be {what}"))
-}
-
-/// Returns a header's value. Of several, one is the client's.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h HeaderValue>, String> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (value, None) => Ok(value),
-        (_, Some(_)) => Err(format!(
-            "{name} is there twice: the proxy must replace the one that a client sends"
-        )),
-    }
-}
-
-/// Says a refusal in the only way that nginx passes on.
-fn for_nginx(mut answer: Answer) -> Answer {
+/// Says the status in a header, and refuses in the way that the proxy passes on.
+fn refused(proxy: Proxy, mut answer: Answer) -> Answer {
     let status = HeaderValue::from(answer.status().as_u16());
-    if !answer.status().is_server_error() || answer.status() == StatusCode::SERVICE_UNAVAILABLE {
+    if proxy == Proxy::Nginx {
         *answer.status_mut() = StatusCode::FORBIDDEN;
     }
     answer.headers_mut().insert(X_TOLLGATE_STATUS, status);
     answer
+}
+
+/// Why a question can't be answered.
+enum Wrong {
+    /// The proxy's configuration is wrong. It is told, and its log says it.
+    Proxy(String),
+    /// The client's request is wrong.
+    Client(String),
+}
+
+impl Wrong {
+    fn answer(self, proxy: Proxy) -> Answer {
+        match self {
+            Self::Proxy(message) => text(StatusCode::BAD_REQUEST, message),
+            Self::Client(message) => refused(proxy, text(StatusCode::BAD_REQUEST, message)),
+        }
+    }
+}
+
+/// Turns the proxy's question into the request that it is about.
+fn restore(proxy: Proxy, head: &mut Parts) -> Result<(), Wrong> {
+    let [method, uri] = proxy.headers();
+    let method = Method::from_bytes(required(&head.headers, &method)?.as_bytes())
+        .map_err(|_| Wrong::Client(format!("{method} must be a method, such as GET")))?;
+    let target = required(&head.headers, &uri)?.as_bytes();
+    let target = read_target(target)
+        .ok_or_else(|| Wrong::Client(format!("{uri} must be a path, such as /items?page=2")))?;
+    let question = std::mem::replace(&mut head.uri, target);
+    head.method = method;
+    match proxy {
+        // The question's own host is that of the service.
+        Proxy::Forwarding => {
+            let host = required(&head.headers, &X_FORWARDED_HOST)?;
+            let is_host = host.is_empty() || is_host(host.as_bytes());
+            let host = host.clone();
+            if !is_host {
+                let message = format!("{X_FORWARDED_HOST} must be one host, such as example.com");
+                return Err(Wrong::Client(message));
+            }
+            head.headers.insert(HOST, host);
+        }
+        // In HTTP/2 the host is not a header.
+        Proxy::Nginx if !head.headers.contains_key(HOST) => {
+            let host = question.authority().map(Authority::as_str);
+            if let Some(Ok(host)) = host.map(HeaderValue::from_str) {
+                head.headers.insert(HOST, host);
+            }
+        }
+        Proxy::Nginx => {}
+    }
+    Ok(())
+}
+
+/// Reads the path and query that a client asked for, or `*`. A URI with a host is none: the proxy
+/// says the host elsewhere, and a client must not be able to choose another one.
+fn read_target(target: &[u8]) -> Option<Uri> {
+    if target != b"*" && !target.starts_with(b"/") {
+        return None;
+    }
+    let read = Uri::try_from(target);
+    read.or_else(|_| Uri::try_from(escaped(target))).ok()
+}
+
+/// Escapes what a URI must not contain, but clients send and proxies pass on.
+#[cold]
+fn escaped(target: &[u8]) -> String {
+    let mut out = String::with_capacity(target.len() * 2);
+    for byte in target {
+        match byte {
+            b'!'..=b'~' if !b"\"<>\\^`{|}".contains(byte) => out.push(char::from(*byte)),
+            // Writing to a string does not fail.
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// Whether this is a host, with or without a port. A list of hosts is none, nor is a user's name.
+fn is_host(text: &[u8]) -> bool {
+    !text.contains(&b'@') && !text.contains(&b',') && Authority::try_from(text).is_ok()
+}
+
+/// Returns the value of a header that the proxy must set. Of several, one is the client's.
+fn required<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<&'h HeaderValue, Wrong> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => Ok(value),
+        (None, _) => Err(Wrong::Proxy(format!(
+            "{name} is missing: the proxy must set it to that of the request it asks about"
+        ))),
+        (_, Some(_)) => Err(Wrong::Proxy(format!(
+            "{name} is there twice: the proxy must replace the one that a client sends"
+        ))),
+    }
 }

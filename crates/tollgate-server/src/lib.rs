@@ -6,21 +6,25 @@
 //! | run it in a program of your own | [`Server`], [`Settings`] |
 //! | read the policy again | [`Handle::reload`] |
 //!
-//! [The guide](guide::service) has what programs ask, and [another](guide::running) what operators
-//! need.
+//! [The guide](guide::service) has what programs ask, [another](guide::envoy) the configuration of
+//! Envoy, and [another](guide::running) what operators need.
 
 mod admin;
 mod budget;
+mod client;
 mod connections;
 mod counters;
 mod decide;
 mod descriptors;
+mod ends;
+mod envoy;
 mod error;
 mod forward;
 #[cfg(doc)]
 pub mod guide;
 mod held;
 mod json;
+mod overrides;
 mod read;
 mod reload;
 mod route;
@@ -28,9 +32,14 @@ mod server;
 mod service;
 mod settings;
 mod state;
+mod store;
 #[cfg(feature = "tls")]
 mod tls;
 
+/// What `scripts/fuzz` runs.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use envoy::fuzzing;
 pub use error::{ReloadError, StartError};
 pub use server::{BUILT_IN, Handle, Server};
 #[cfg(feature = "tls")]

@@ -1,7 +1,9 @@
 //! Bodies of requests.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
@@ -27,50 +29,76 @@ impl Deref for Read {
     }
 }
 
+/// Why a body is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It has more bytes than these.
+    TooLarge(usize),
+    /// It ends too early, or is no body.
+    Broken,
+    /// It has not come within this time.
+    TooLate(Duration),
+    /// Other requests take all memory that there is for bodies.
+    NoMemory,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge(most) => write!(f, "a body has at most {most} bytes"),
+            Self::Broken => f.write_str("the body can't be read"),
+            Self::TooLate(time) => write!(f, "a body must come within {time:?}"),
+            Self::NoMemory => {
+                f.write_str("other requests take all memory that there is for bodies")
+            }
+        }
+    }
+}
+
+impl Unread {
+    pub(crate) fn answer(self) -> Answer {
+        let status = match self {
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Broken => StatusCode::BAD_REQUEST,
+            Self::TooLate(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        text(status, self.to_string())
+    }
+}
+
 /// Reads the body of a request, if it is small and comes in time.
 pub(crate) async fn read(
     limits: &Limits,
     budget: &Arc<Budget>,
     body: Incoming,
-) -> Result<Read, Answer> {
-    match tokio::time::timeout(limits.body_time, collect(limits, budget, body)).await {
-        Ok(read) => read,
-        Err(_) => {
-            let message = format!("a body must come within {:?}", limits.body_time);
-            Err(text(StatusCode::REQUEST_TIMEOUT, message))
-        }
-    }
+) -> Result<Read, Unread> {
+    let read = tokio::time::timeout(limits.body_time, collect(limits, budget, body));
+    read.await.unwrap_or(Err(Unread::TooLate(limits.body_time)))
 }
 
 async fn collect(
     limits: &Limits,
     budget: &Arc<Budget>,
     mut body: Incoming,
-) -> Result<Read, Answer> {
-    let too_large = || {
-        let message = format!("a body has at most {} bytes", limits.body_bytes);
-        Err(text(StatusCode::PAYLOAD_TOO_LARGE, message))
-    };
+) -> Result<Read, Unread> {
+    let too_large = Err(Unread::TooLarge(limits.body_bytes));
     let said = usize::try_from(body.size_hint().lower());
     if said.is_ok_and(|said| said > limits.body_bytes) {
-        return too_large();
+        return too_large;
     }
     let mut share = budget.share();
     let (mut first, mut all) = (Bytes::new(), BytesMut::new());
     while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else {
-            return Err(text(StatusCode::BAD_REQUEST, "the body can't be read"));
-        };
-        let Ok(data) = frame.into_data() else {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else {
             continue;
         };
         let before = first.len() + all.len();
         if data.len() > limits.body_bytes.saturating_sub(before) {
-            return too_large();
+            return too_large;
         }
         if !share.grow(data.len()) {
-            let message = "other requests take all memory that there is for bodies";
-            return Err(text(StatusCode::SERVICE_UNAVAILABLE, message));
+            return Err(Unread::NoMemory);
         }
         // Most bodies come in one piece, which need not be copied.
         if before == 0 {

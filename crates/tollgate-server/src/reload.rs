@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use tollgate_policy::{FileError, LivePolicy, Reloaded};
 
+use crate::ends;
 use crate::error::ReloadError;
 use crate::state::unix_seconds;
 #[cfg(feature = "tls")]
@@ -81,6 +82,7 @@ impl Reloader {
                 for warning in reloaded.warnings().iter() {
                     tracing::warn!(%warning, "the policy");
                 }
+                ends::warn(&self.policy.load());
             }
             Err(error) => {
                 self.failed.fetch_add(1, Relaxed);

@@ -3,21 +3,40 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::Either::{Left, Right};
 use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use crate::decide;
+use crate::envoy;
 use crate::forward::{self, Proxy};
 use crate::read::read;
-use crate::service::{Answer, Service, text};
+use crate::service::{Answer, Answering, Service, later, now, text};
+
+/// What is said over plain HTTP, or to a call of gRPC.
+type Body = Either<Full<Bytes>, envoy::Reply>;
 
 /// Answers a request to the address of decisions.
-pub(crate) async fn answer(
-    service: Arc<Service>,
+pub(crate) fn answer(
+    service: &Arc<Service>,
     peer: IpAddr,
     request: Request<Incoming>,
-) -> Answer {
+) -> impl Future<Output = Response<Body>> + Send + use<> {
+    match envoy::is_call(&request) {
+        true => {
+            let answer = envoy::answer(Arc::clone(service), request);
+            Left(Box::pin(answer.map(|answer| answer.map(Body::Right))))
+        }
+        false => Right(plain(service, peer, request).map(|answer| answer.map(Body::Left))),
+    }
+}
+
+/// Answers a request of plain HTTP.
+fn plain(service: &Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> Answering {
     let (head, body) = request.into_parts();
     let proxy = match head.uri.path() {
         "/decide" | "/finish" | "/undo" if head.method != Method::POST => {
@@ -25,26 +44,32 @@ pub(crate) async fn answer(
             answer
                 .headers_mut()
                 .insert(ALLOW, HeaderValue::from_static("POST"));
-            return answer;
+            return now(answer);
         }
-        path @ ("/decide" | "/finish" | "/undo") => {
-            let body = match read(&service.limits, &service.budget, body).await {
-                Ok(body) => body,
-                Err(answer) => return answer,
-            };
-            return match path {
-                "/decide" => decide::decide(&service, &body).await,
-                "/finish" => decide::finish(&service, &body).await,
-                _ => decide::undo(&service, &body).await,
-            };
+        "/decide" | "/finish" | "/undo" => {
+            let service = Arc::clone(service);
+            return later(async move { asked(&service, head.uri.path(), body).await });
         }
         "/forward" => Proxy::Forwarding,
         "/nginx" => Proxy::Nginx,
-        "/healthz" => return text(StatusCode::OK, "ok"),
-        "/readyz" => return service.readiness(),
-        _ => return text(StatusCode::NOT_FOUND, KNOWN),
+        "/healthz" => return now(text(StatusCode::OK, "ok")),
+        "/readyz" => return now(service.readiness()),
+        _ => return now(text(StatusCode::NOT_FOUND, KNOWN)),
     };
-    forward::answer(&service, proxy, peer, head).await
+    forward::answer(service, proxy, peer, head)
+}
+
+/// Answers a program.
+async fn asked(service: &Service, path: &str, body: Incoming) -> Answer {
+    let body = match read(&service.limits, &service.budget, body).await {
+        Ok(body) => body,
+        Err(unread) => return unread.answer(),
+    };
+    match path {
+        "/decide" => decide::decide(service, &body).await,
+        "/finish" => decide::finish(service, &body).await,
+        _ => decide::undo(service, &body).await,
+    }
 }
 
 const KNOWN: &str = "there is /decide, /finish, /undo, /forward, /nginx, /healthz and /readyz";

@@ -9,12 +9,13 @@ use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
-use tollgate_policy::{LivePolicy, Policy, Reloaded, Watch};
+use tollgate_policy::{LivePolicy, Reloaded, Watch};
 
 use crate::admin::{self, Admin};
 use crate::budget::Budget;
 use crate::connections::{self, Connections, Tls};
 use crate::descriptors;
+use crate::ends;
 use crate::error::{ReloadError, StartError};
 use crate::held::{self, Held};
 use crate::reload::Reloader;
@@ -22,6 +23,7 @@ use crate::route;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::{self, Saver};
+use crate::store::Store;
 #[cfg(feature = "tls")]
 use crate::tls::Certificate;
 
@@ -52,6 +54,7 @@ pub struct Server {
     service: Arc<Service>,
     saver: Option<Arc<Saver>>,
     reloader: Arc<Reloader>,
+    store: Option<Store>,
     tls: Tls,
     settings: Settings,
     listener: TcpListener,
@@ -67,13 +70,18 @@ impl Server {
     ///
     /// [`StartError`] if the policy has errors, or if an address can't be used.
     pub async fn bind(settings: Settings) -> Result<Self, StartError> {
+        let store = match &settings.policy {
+            Some(path) => Store::of(path)?,
+            None => None,
+        };
+        let make = || Store::builder(store.as_ref());
         let mut settings = settings;
         let (builder, lock) = match &settings.state {
             Some(state) => {
-                let (builder, lock) = state::restore(Policy::builder, state)?;
+                let (builder, lock) = state::restore(make, state)?;
                 (builder, Some(lock))
             }
-            None => (Policy::builder(), None),
+            None => (make(), None),
         };
         let live = match &settings.policy {
             Some(path) => LivePolicy::from_file(path, builder)?,
@@ -83,6 +91,7 @@ impl Server {
                 .into(),
         };
         let live = Arc::new(live);
+        ends::warn(&live.load());
         settings.limits.connections = descriptors::cap(settings.limits.connections);
         let (listener, address) = bind(settings.listen).await?;
         let admin = match settings.admin {
@@ -117,6 +126,7 @@ impl Server {
             service,
             saver,
             reloader,
+            store,
             tls,
             settings,
             listener,
@@ -163,7 +173,7 @@ impl Server {
             Arc::clone(&service.budget),
             Arc::clone(&connections),
             stopped,
-            move |peer, request| route::answer(Arc::clone(&service), peer, request),
+            move |peer, request| route::answer(&service, peer, request),
         ));
         let saving = self.saver.clone();
         let saving = saving.map(|saver| tokio::spawn(saver.run(ended.clone())));
@@ -176,6 +186,7 @@ impl Server {
                 connections,
                 saver: self.saver.clone(),
                 reloader: self.reloader,
+                store: self.store,
                 token: self.settings.admin_token,
                 strangers: AtomicU64::new(0),
                 since: SystemTime::now(),

@@ -6,19 +6,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
+use futures_util::future::{self, BoxFuture, Either, Ready};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use tollgate_http::{Answers, ClientAddress, Fields};
+use tollgate_http::{Answers, Fields};
 use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 
 use crate::budget::Budget;
+use crate::client::Clients;
 use crate::counters::Counters;
 use crate::held::Held;
+use crate::overrides::Overrides;
 use crate::settings::Limits;
 
 pub(crate) type Decided = Decision<Arc<Policy>>;
 pub(crate) type Answer = Response<Full<Bytes>>;
+/// An answer, or the future of one in a box. So the common answers are not moved with the space
+/// that the largest future takes.
+pub(crate) type Answering = Either<Ready<Answer>, BoxFuture<'static, Answer>>;
+
+pub(crate) fn now(answer: Answer) -> Answering {
+    Either::Left(future::ready(answer))
+}
+
+pub(crate) fn later(answer: impl Future<Output = Answer> + Send + 'static) -> Answering {
+    Either::Right(Box::pin(answer))
+}
 
 /// What all connections share.
 #[derive(Debug)]
@@ -26,13 +40,13 @@ pub(crate) struct Service {
     pub(crate) policy: Arc<LivePolicy>,
     pub(crate) counters: Counters,
     pub(crate) held: Held,
+    /// The limits that Envoy's requests bring.
+    pub(crate) overrides: Overrides,
     pub(crate) limits: Limits,
     /// The memory of bodies, and of answers.
     pub(crate) budget: Arc<Budget>,
     pub(crate) answers: Answers,
-    /// How a proxy says who its client is, unless the policy's file says it: the last entry of
-    /// `X-Forwarded-For`, which the proxy wrote itself.
-    pub(crate) address: ClientAddress,
+    pub(crate) clients: Clients,
     /// Whether the service is about to stop, so that load balancers send nothing more.
     pub(crate) drains: AtomicBool,
 }
@@ -43,10 +57,11 @@ impl Service {
             policy,
             counters: Counters::default(),
             held,
+            overrides: Overrides::default(),
             budget: Arc::new(Budget::new(limits.pending_bytes)),
             limits,
             answers: Answers::new().fields(Fields::LIST),
-            address: ClientAddress::peer().trusted_hops(1).x_forwarded_for(),
+            clients: Clients::default(),
             drains: AtomicBool::new(false),
         }
     }
@@ -64,7 +79,11 @@ impl Service {
 
     /// Reads the facts and decides. The future waits only for stores of other machines.
     pub(crate) fn decide<F: Facts>(&self, sets: &[F]) -> Deciding {
-        let policy = self.policy.load();
+        self.decide_by(self.policy.load(), sets)
+    }
+
+    /// Decides by a policy that the caller has read something of.
+    pub(crate) fn decide_by<F: Facts>(&self, policy: Arc<Policy>, sets: &[F]) -> Deciding {
         match policy.is_asynchronous() {
             true => {
                 let sets: Vec<&dyn Facts> = sets.iter().map(|set| set as &dyn Facts).collect();

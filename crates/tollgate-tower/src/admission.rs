@@ -117,7 +117,7 @@ pub enum Admit<A: Decide> {
     /// The decision is this future's output.
     Pending(A::Pending),
     /// It is refused.
-    Refused(Box<Response<Bytes>>),
+    Refused(Response<Bytes>),
     /// The request is served, and the program is not told of it now: it lacks a key and is exempt,
     /// or it would be refused, but the limit is in shadow.
     Untold,
@@ -132,14 +132,16 @@ impl<A: Decide> Admit<A> {
         }
     }
 
-    /// Lets no request wait that is in shadow.
-    pub(crate) fn without_delay(self, settings: &Settings) -> Self {
-        match self {
-            Self::Delayed(grant, values, _) if settings.is_shadow => match grant.serve() {
-                Some(grant) => Self::Granted(grant, values),
-                None => Self::Free,
-            },
-            decided => decided,
+    /// Serves a request after this time, unless it is in shadow: then it does not wait.
+    pub(crate) fn granted(
+        grant: A::Grant,
+        values: FieldValues,
+        delay: Duration,
+        settings: &Settings,
+    ) -> Self {
+        match delay.is_zero() || settings.is_shadow {
+            true => Self::Granted(grant, values),
+            false => Self::Delayed(Unserved::new(grant), values, delay),
         }
     }
 }

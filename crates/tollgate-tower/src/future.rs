@@ -38,8 +38,8 @@ pin_project! {
 }
 
 pin_project! {
-    /// Most requests are free, or need no more than the values of their fields. The others keep
-    /// what they need in a box, so that this is small and moves fast.
+    /// Most requests are free, or need no more than the values of their fields, or are refused. The
+    /// others keep what they need in a box, so that this is small and moves fast.
     #[project = StateProject]
     enum State<S, A, B>
     where
@@ -61,7 +61,7 @@ pin_project! {
             limited: Pin<Box<Limited<S, A, B>>>,
         },
         Refused {
-            response: Option<Box<Response<Bytes>>>,
+            response: Option<Response<Bytes>>,
         },
     }
 }
@@ -91,7 +91,7 @@ pin_project! {
             waiting: Option<Box<Waiting<S, A, B>>>,
         },
         Refused {
-            response: Option<Box<Response<Bytes>>>,
+            response: Option<Response<Bytes>>,
         },
     }
 }
@@ -163,7 +163,7 @@ where
     /// Follows decisions until the request is served, is refused or sleeps.
     fn go_on(mut self: Box<Self>, mut decided: Admit<A>) -> Limited<S, A, B> {
         loop {
-            decided = match decided.without_delay(self.settings()) {
+            decided = match decided {
                 Admit::Untold => return self.serve(Ticket::empty()),
                 Admit::Free => return self.tell_and_serve(Ticket::empty()),
                 Admit::Said(values) => return self.tell_and_serve(Ticket::said(values)),
@@ -269,7 +269,7 @@ where
         Self { state }
     }
 
-    pub(crate) const fn refused(response: Box<Response<Bytes>>) -> Self {
+    pub(crate) const fn refused(response: Response<Bytes>) -> Self {
         let response = Some(response);
         let state = State::Refused { response };
         Self { state }
@@ -311,7 +311,7 @@ where
 
 /// Returns a refusal. Polled again after its end, a future may do anything but panic.
 fn refusal<B: Body, A: Admission, E>(
-    response: Option<Box<Response<Bytes>>>,
+    response: Option<Response<Bytes>>,
 ) -> Poll<Result<Response<ResponseBody<B, A>>, E>> {
     match response {
         Some(response) => Poll::Ready(Ok(response.map(ResponseBody::refused))),

@@ -1,6 +1,7 @@
 //! Limits from a policy.
 
 use std::fmt;
+use std::ops::Deref;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tollgate_policy::{
     PolicyClock, Reason,
 };
 
-use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
+use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::{self, Ended};
 use crate::deciding::{Deciding, Undo, spawn};
 use crate::head::Head;
@@ -117,78 +118,95 @@ macro_rules! each {
     };
 }
 
+impl<C: PolicyClock> From<Decision<Current<C>, C>> for Decided<C> {
+    fn from(decision: Decision<Current<C>, C>) -> Self {
+        Self::Here(decision)
+    }
+}
+
+impl<C: PolicyClock> From<Decision<Arc<Policy<C>>, C>> for Decided<C> {
+    fn from(decision: Decision<Arc<Policy<C>>, C>) -> Self {
+        Self::Elsewhere(decision)
+    }
+}
+
 impl<C: PolicyClock> ByPolicy<C> {
-    /// Turns a decision into what the layer does.
-    fn decided(
+    /// Turns a decision into what the layer does. If the request would wait, but has no place,
+    /// `again` may decide again.
+    #[inline]
+    fn decided<R: Deref<Target = Policy<C>>>(
         &self,
-        decided: Decided<C>,
+        decision: Decision<R, C>,
         head: Head<'_>,
         settings: &Settings,
         patience: Option<Duration>,
         has_place: bool,
-    ) -> Admit<Self> {
-        each!(&decided, decision => {
-            if decision.is_allowed() {
-                report_asked(decision.asked(), settings);
-                let delay = decision.delay();
-                if delay > Duration::ZERO && !has_place && !settings.is_shadow {
-                    report_delay(decision.asked(), settings);
-                }
-                let values = match settings.answers.has_fields() {
-                    true => {
-                        let states = LimitStates::of(decision);
-                        settings.answers.values(states.iter().copied())
-                    }
-                    false => FieldValues::default(),
-                };
-                let needs_end = decision.needs_finish();
-                if !needs_end && delay == Duration::ZERO {
-                    return Admit::said(values);
-                }
-                let reads_headers = decision.reads_answer();
-                let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
-                let grant = PolicyGrant {
-                    start: reads_time.then(|| self.policy.current().clock().now()),
-                    decided: Box::new(decided),
-                    needs_end,
-                    reads_headers,
-                };
-                return match delay {
-                    Duration::ZERO => Admit::Granted(grant, values),
-                    delay => Admit::Delayed(Unserved::new(grant), values, delay),
-                };
+        again: impl FnOnce() -> Option<Admit<Self>>,
+    ) -> Admit<Self>
+    where
+        Decided<C>: From<Decision<R, C>>,
+    {
+        if decision.is_allowed() {
+            report_asked(decision.asked(), settings);
+            let delay = decision.delay();
+            if delay > Duration::ZERO && !has_place && !settings.is_shadow {
+                report_delay(decision.asked(), settings);
             }
-            match decision.reason() {
-                Some(Reason::Limit { rule, denied: Denied::Later { retry_after, .. } })
-                    if patience.is_some_and(|patience| retry_after <= patience) =>
-                {
-                    if has_place {
-                        return Admit::Retry(retry_after, None);
-                    }
-                    if let Some(place) = settings.place() {
-                        settings.report_of(rule).waited();
-                        return Admit::Retry(retry_after, Some(place));
-                    }
-                    // Another request took the last place. A store is not asked twice.
-                    if let Decided::Here(_) = decided {
-                        return self.admit(head, settings, None, has_place);
-                    }
+            let values = match settings.answers.has_fields() {
+                true => {
+                    let states = LimitStates::of(&decision);
+                    settings.answers.values(states.iter().copied())
                 }
-                _ => {}
+                false => FieldValues::default(),
+            };
+            let needs_end = decision.needs_finish();
+            if !needs_end && delay == Duration::ZERO {
+                return Admit::said(values);
             }
-            report_asked(decision.asked().filter(Asked::is_shadow), settings);
-            let is_said = settings.answers.says_limits() || settings.on_decision.is_some();
-            let states = is_said.then(|| LimitStates::of(decision));
-            let refusal = Refusal::of_decision(decision);
-            let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
-            let refusal = refusal.limits(states.as_deref().unwrap_or_default());
+            let reads_headers = decision.reads_answer();
+            let reads_time = reads_headers || (needs_end && settings.is_failure.is_some());
+            let grant = PolicyGrant {
+                start: reads_time.then(|| self.policy.current().clock().now()),
+                decided: Box::new(decision.into()),
+                needs_end,
+                reads_headers,
+            };
+            return Admit::granted(grant, values, delay, settings);
+        }
+        let wait = |patience| match decision.reason()? {
+            Reason::Limit {
+                rule,
+                denied: Denied::Later { retry_after, .. },
+            } if retry_after <= patience => Some((rule, retry_after)),
+            _ => None,
+        };
+        if let Some((rule, retry_after)) = patience.and_then(wait) {
+            if has_place {
+                return Admit::Retry(retry_after, None);
+            }
+            if let Some(place) = settings.place() {
+                settings.report_of(rule).waited();
+                return Admit::Retry(retry_after, Some(place));
+            }
+            // Another request took the last place.
+            if let Some(decided) = again() {
+                return decided;
+            }
+        }
+        report_asked(decision.asked().filter(Asked::is_shadow), settings);
+        let is_said = settings.answers.says_limits() || settings.on_decision.is_some();
+        let states = is_said.then(|| LimitStates::of(&decision));
+        let refusal = Refusal::of_decision(&decision);
+        let refusal = refusal.unwrap_or(Refusal::new(Cause::Misconfigured));
+        let refusal = refusal.limits(states.as_deref().unwrap_or_default());
+        let refused = settings.refuse(head, &refusal);
+        if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
             let rule = decision.denied_by().unwrap_or(&settings.name);
-            let refused = settings.refuse(head, &refusal);
-            if let Some(fallback) = decision.fallback().filter(|_| !settings.is_shadow) {
-                settings.report_of(rule).fallback(fallback.as_str(), Reported::Denied);
-            }
-            refused
-        })
+            settings
+                .report_of(rule)
+                .fallback(fallback.as_str(), Reported::Denied);
+        }
+        refused
     }
 }
 
@@ -266,8 +284,10 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
         }
         // A denial that the request waits for does not count towards a ban.
         let sets = slice::from_ref(&facts);
-        let decided = Decided::Here(policy.decide_together(sets, patience));
-        self.decided(decided, head, settings, patience, has_place)
+        let decision = policy.decide_together(sets, patience);
+        self.decided(decision, head, settings, patience, has_place, || {
+            Some(self.admit(head, settings, None, has_place))
+        })
     }
 
     fn go_on(
@@ -278,8 +298,8 @@ impl<C: PolicyClock> Decide for ByPolicy<C> {
         patience: Option<Duration>,
         has_place: bool,
     ) -> Admit<Self> {
-        let decided = Decided::Elsewhere(outcome);
-        self.decided(decided, head, settings, patience, has_place)
+        // A store is not asked twice.
+        self.decided(outcome, head, settings, patience, has_place, || None)
     }
 
     fn needs_end(&self, grant: &Self::Grant) -> bool {

@@ -10,7 +10,7 @@ use tollgate_http::{Ambiguous, Cause, LimitState, Refusal};
 use tollgate_redis::client::Client;
 use tollgate_redis::{Decider, Denial, EnterError, Grant as Permits, RedisGuard, RedisLimiter};
 
-use crate::admission::{Admission, Admit, Decide, Grant, Unserved};
+use crate::admission::{Admission, Admit, Decide, Grant};
 use crate::answered::Ended;
 use crate::costs::{Costs, HasCosts};
 use crate::deciding::{Deciding, Undo, spawn};
@@ -180,7 +180,7 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         if !has_place && !settings.is_shadow {
             report.waited();
         }
-        Admit::Delayed(Unserved::new(grant), values, delay)
+        Admit::granted(grant, values, delay, settings)
     }
 
     /// Refuses a request.

@@ -29,19 +29,14 @@ impl Settings {
         }
     }
 
-    /// Writes the answer to a request that is refused, in its protocol. It is in a box, since it is
-    /// large and is moved several times.
-    pub(crate) fn write_refusal(
-        &self,
-        head: Head<'_>,
-        refusal: &Refusal<'_>,
-    ) -> Box<Response<Bytes>> {
+    /// Writes the answer to a request that is refused, in its protocol.
+    pub(crate) fn write_refusal(&self, head: Head<'_>, refusal: &Refusal<'_>) -> Response<Bytes> {
         #[cfg(feature = "tonic")]
         if self.grpc && is_grpc(head) {
-            return Box::new(self.answers.refuse_grpc(refusal));
+            return self.answers.refuse_grpc(refusal);
         }
         let _ = head;
-        Box::new(self.answers.refuse(refusal))
+        self.answers.refuse(refusal)
     }
 
     /// Tells the program what was decided, if it asks for that.

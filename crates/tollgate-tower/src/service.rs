@@ -144,7 +144,7 @@ impl<S, A: Admission, M> RateLimitService<S, A, M> {
         let (admission, settings) = (&limits.admission, limits.settings(is_shadow));
         let patience = settings.wait.as_ref().map(|wait| wait.time);
         let mut place = None;
-        let mut decided = first(admission, settings, head, patience).without_delay(settings);
+        let mut decided = first(admission, settings, head, patience);
         if let Admit::MustWait = decided {
             place = settings.place();
             match &place {

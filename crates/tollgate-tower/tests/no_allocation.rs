@@ -1,4 +1,5 @@
-//! What a layer allocates for a request that is granted: the values of its fields, nothing else.
+//! What a layer allocates. For a request that is granted, this is the values of its fields, and
+//! nothing else.
 
 #[path = "../../../tests/support/allocations.rs"]
 mod allocations;
@@ -39,8 +40,8 @@ fn request() -> Request<()> {
     Request::builder().extension(peer).body(()).unwrap()
 }
 
-/// Returns how often a service allocates while it answers.
-fn allocations<S, B>(service: &mut S) -> u64
+/// Returns how often a service allocates while it answers with this status.
+fn allocations<S, B>(service: &mut S, status: u16) -> u64
 where
     S: Service<Request<()>, Response = Response<B>, Error = Infallible>,
 {
@@ -51,15 +52,15 @@ where
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     let count = allocated() - before;
-    assert!(matches!(answer, Poll::Ready(Ok(answer)) if answer.status() == 200));
+    assert!(matches!(answer, Poll::Ready(Ok(answer)) if answer.status() == status));
     count
 }
 
 fn of_layer<A: Admission>(layer: RateLimitLayer<A>) -> u64 {
     let mut service = layer.layer(page(&[]));
     // The first request of a key finds its slot.
-    allocations(&mut service);
-    allocations(&mut service)
+    allocations(&mut service, 200);
+    allocations(&mut service, 200)
 }
 
 const LIST: &[(&str, &str)] = &[
@@ -69,7 +70,7 @@ const LIST: &[(&str, &str)] = &[
 
 #[test]
 fn a_granted_request_allocates_the_values_of_its_fields_alone() {
-    let by_hand = allocations(&mut page(LIST));
+    let by_hand = allocations(&mut page(LIST), 200);
     assert!(by_hand >= 2, "{by_hand}");
     let table = || Keyed::token_bucket(Quota::per_second(5), 100).unwrap();
     let limiter = || Limiter::token_bucket(Quota::per_second(5)).unwrap();
@@ -90,5 +91,24 @@ fn a_request_that_a_policy_grants_allocates_the_values_of_its_fields_alone() {
     };
     assert_eq!(of_layer(RateLimitLayer::policy(policy())), 0);
     let said = RateLimitLayer::policy(policy()).fields(Fields::LIST);
-    assert_eq!(of_layer(said), allocations(&mut page(LIST)));
+    assert_eq!(of_layer(said), allocations(&mut page(LIST), 200));
+}
+
+/// The headers take two allocations. The wait, the text and the pointer to the body take one each.
+#[test]
+fn a_refusal_allocates_its_parts_alone() {
+    fn refused<A: Admission>(layer: RateLimitLayer<A>) -> u64 {
+        let mut service = layer.layer(page(&[]));
+        allocations(&mut service, 200);
+        allocations(&mut service, 429);
+        allocations(&mut service, 429)
+    }
+    let table = Keyed::token_bucket(Quota::per_day(1), 100).unwrap();
+    assert_eq!(refused(RateLimitLayer::by_address(table)), 5);
+    #[cfg(feature = "policy")]
+    {
+        let rule = "[[rule]]\nname = 'default'\nkey = 'client-ip'\nlimit = '1/d'";
+        let policy = Policy::from_toml(rule).unwrap();
+        assert_eq!(refused(RateLimitLayer::policy(policy)), 5);
+    }
 }

@@ -6,6 +6,7 @@ use crate::choose::Chooser;
 use crate::compile::check_possible;
 use crate::file::{Applies, BanOf, PolicyFile, Rule};
 use crate::limit::limits_with_state;
+use crate::parse::REDIS;
 use crate::problem::{Problem, Problems, quoted, short_number};
 
 use super::report::{is_in_memory, warn};
@@ -21,8 +22,9 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// Returns the warnings of a policy: rules that can never match, limits that never deny because
 /// another one always does first, limits that no rule names, costs that no limit grants, names that
 /// are probably misspelled, exceptions that a `*` in a path leaves without effect, tables that take
-/// more memory than the policy allows, a secret that no store uses, a trust in every address, and
-/// conditions under which more limits apply to one request than decide together at once.
+/// more memory than the policy allows, a secret that no store uses, a server that no rule uses, a
+/// server's password in the file, a trust in every address, and conditions under which more limits
+/// apply to one request than decide together at once.
 ///
 /// Warnings are certain for requests with one value a fact, but some problems get no warning.
 ///
@@ -51,6 +53,7 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
         problems.push(Problem::warning("", "", message));
     }
     clients(file, &mut problems);
+    server(file, &mut problems);
     covered::check(file, &mut problems);
     exceptions::check(file, &mut problems);
     names::check(file, is_registered, &mut problems);
@@ -125,6 +128,24 @@ fn clients(file: &PolicyFile, problems: &mut Problems) {
         let value = quoted(&network.to_string());
         let problem = Problem::warning("client.trust", value, message);
         problems.push(problem.at(network.position));
+    }
+}
+
+/// Warns of a server that no rule uses, and of its password in the file.
+fn server(file: &PolicyFile, problems: &mut Problems) {
+    let Some(server) = &file.store else {
+        return;
+    };
+    let mut warn = |field: &str, message: &str| {
+        problems.push(Problem::warning(field, "", message).at(server.redis.position));
+    };
+    if !file.rules.iter().any(|rule| rule.store.value == REDIS) {
+        warn("store", "has no effect: no rule is on the store \"redis\"");
+    }
+    if server.shows_password() {
+        let message = "has a password in clear text; write the URL into a variable of the \
+                       environment, such as REDIS_URL, and here `redis = { env = \"REDIS_URL\" }`";
+        warn("store.redis", message);
     }
 }
 

@@ -9,12 +9,12 @@ use tollgate::{Adjustable, AnyAlgorithm, Concurrency, Keep, Keyed};
 
 use super::refuse::{of_refusal, refuse, too_large};
 use crate::file::secret::Secret;
-use crate::file::{At, Fallback, Override, Rule};
+use crate::file::{At, Fallback, Override, Rule, StoreSettings};
 use crate::limit::{
     Fixed, Hashed, KeyHash, LimitSpec, Overrides, PolicyClock, Remote, RemoteLimit, RemoteRefusal,
     RemoteStore, RuleLimit, Spec, config_message, is_concurrency,
 };
-use crate::parse::{MAX_PLANS, MEMORY, known_names};
+use crate::parse::{MAX_PLANS, MEMORY, REDIS, known_names};
 use crate::problem::{Problem, Problems};
 use crate::registry::{Registry, StoreKind};
 use crate::rule::KeySpec;
@@ -27,6 +27,8 @@ pub(crate) struct Maker<'m, C> {
     pub(crate) hasher: &'m Hashed,
     /// The secret by which stores hide keys.
     pub(crate) key_secret: Option<&'m Secret>,
+    /// The server that the file names.
+    pub(crate) server: Option<&'m StoreSettings>,
 }
 
 /// A limit of a rule, with its text (or the text of each plan) and what it says.
@@ -144,8 +146,7 @@ impl<C: PolicyClock> Maker<'_, C> {
     /// Reads the texts of a limit.
     fn specs(&self, rule: &Rule, limit: &Texts<'_>) -> Result<Vec<Spec>, Problems> {
         let is_own = rule.store.as_str() != MEMORY;
-        let own = self.registry.algorithms.keys().map(String::as_str);
-        let own: BTreeSet<&str> = own.collect();
+        let own = self.own();
         let mut problems = Problems::new();
         let mut specs = Vec::new();
         for text in &limit.texts {
@@ -337,7 +338,7 @@ impl<C: PolicyClock> Maker<'_, C> {
                 let made = make(&self.spec(rule, limit, texts, self.clock));
                 let refusals = |message: String| vec![message.as_str().into()];
                 made.map(RuleLimit::Own)
-                    .map_err(|message| refused(rule, limit, refusals(message)))
+                    .map_err(|message| self.refused(rule, limit, refusals(message)))
             }
             None if limit.index == 0 => Err(self.unknown_store(rule)),
             // Once, not for each limit.
@@ -356,7 +357,7 @@ impl<C: PolicyClock> Maker<'_, C> {
         let make = |limit: &Texts<'_>| {
             let texts = limit.texts.iter().map(|text| text.as_str()).collect();
             let made = store.limit(&self.spec(rule, limit, texts, &()));
-            made.map_err(|refusals| refused(rule, limit, refusals))
+            made.map_err(|refusals| self.refused(rule, limit, refusals))
         };
         let has_state = |text: &At<String>| Fixed::of(text).is_none();
         // If no text needs a state, only keys with an override ask the store.
@@ -400,11 +401,54 @@ impl<C: PolicyClock> Maker<'_, C> {
         }
     }
 
+    /// Returns the problems of a limit that a store refuses.
+    fn refused(&self, rule: &Rule, limit: &Texts<'_>, refusals: Vec<RemoteRefusal>) -> Problems {
+        let mut problems = Problems::new();
+        for mut refusal in refusals {
+            if let RemoteRefusal::Limit(index, message) = &mut refusal {
+                let text = limit.texts.get(*index);
+                if text.is_some_and(|text| self.is_possible_in_memory(rule, text)) {
+                    *message += "; or keep it in memory: `store = \"memory\"`";
+                }
+            }
+            problems.push(of_refusal(rule, &limit.field, &limit.texts, &refusal));
+        }
+        problems
+    }
+
+    /// Returns whether a rule is on the server that the file names, perhaps only because the file
+    /// names it, but has a limit that is possible in memory.
+    fn is_possible_in_memory(&self, rule: &Rule, text: &str) -> bool {
+        let is_on_server = self.server.is_some() && rule.store.value == REDIS;
+        is_on_server && Spec::parse(text, &self.own(), self.clock).is_ok()
+    }
+
+    /// Returns the names of the registered algorithms.
+    fn own(&self) -> BTreeSet<&str> {
+        self.registry
+            .algorithms
+            .keys()
+            .map(String::as_str)
+            .collect()
+    }
+
     fn unknown_store(&self, rule: &Rule) -> Problems {
         let known = self.registry.stores.keys().map(String::as_str);
         let known = known_names(&rule.store, std::iter::once(MEMORY).chain(known));
         let message = format!("must be a registered store{known}");
-        refuse(rule, "store", &rule.store, &message).into()
+        match self.server.filter(|_| rule.store.value == REDIS) {
+            // It is the same problem for all rules, so it is reported once.
+            Some(server) => {
+                let message = format!(
+                    "needs the store \"redis\", which {message}. The program has to connect to the \
+                     server of [store], and to register a RedisStore as \"redis\" before it builds \
+                     the policy"
+                );
+                let problem = Problem::error("store", "", message);
+                problem.at(server.redis.position).into()
+            }
+            None => refuse(rule, "store", &rule.store, &message).into(),
+        }
     }
 
     fn spec<'s, D>(
@@ -490,13 +534,4 @@ impl<C: PolicyClock> Maker<'_, C> {
 /// Returns the field of an override's limit.
 fn override_field(index: usize) -> String {
     format!("override[{}].limit", index + 1)
-}
-
-/// Returns the problems of a limit that a store refuses.
-fn refused(rule: &Rule, limit: &Texts<'_>, refusals: Vec<RemoteRefusal>) -> Problems {
-    let mut problems = Problems::new();
-    for refusal in refusals {
-        problems.push(of_refusal(rule, &limit.field, &limit.texts, &refusal));
-    }
-    problems
 }

@@ -67,6 +67,7 @@ pub(crate) fn compile<C: PolicyClock>(
         clock: &clock,
         hasher: &hasher,
         key_secret: key_secret.as_ref(),
+        server: file.store.as_ref(),
     };
     let has_new_secret = previous.is_some_and(|old| old.key_secret != key_secret);
     let old = previous.map_or(&[][..], |policy| &policy.rules);
@@ -95,6 +96,7 @@ pub(crate) fn compile<C: PolicyClock>(
             settings: file.client.clone(),
             made: OnceLock::new(),
         },
+        store: file.store.clone(),
         registry,
         hasher,
         key_secret,
@@ -163,7 +165,7 @@ fn compile_rule<C: PolicyClock>(
     let has_store = rule.store.as_str() != MEMORY;
     // If the policy was read from text, this may be reported already.
     if has_store && rule.fallback.is_none() && !problems.has_error(&field) {
-        let problem = Problem::error(field, "", no_fallback());
+        let problem = Problem::error(field, "", no_fallback(rule, maker.server.is_some()));
         problems.push(problem.at(rule.store.position));
     }
     let ban = ban(rule, &made, maker, reuse, problems);

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate::compose::{All, AllDenied, MAX_MEMBERS, Member, Members};
+use tollgate::compose::{All, AllDenied, Held, MAX_MEMBERS, Member, Members};
 use tollgate::{Denied, Tick};
 
 use super::asks::{Ask, Asks};
@@ -24,35 +24,48 @@ pub(crate) fn decide<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     sets: &[impl Facts],
     patience: Option<Duration>,
 ) -> Decision<R, C> {
-    // `asks` is filled in place, because moving it takes time.
-    let mut asks = Asks::new(policy);
-    asks.patience = patience;
-    if let Some(why) = asks.collect(sets) {
-        return refused(asks.policy, why).into();
-    }
-    // Stores that decide asynchronously can't be asked here.
-    for ask in &asks.remote {
-        match ask.trial {
-            // Once, not for each limit.
-            true if asks.would_deny.contains(&ask.rule) => {}
-            true => asks.would_deny.push(ask.rule),
-            false => {
-                let why = Why::Rule(ask.rule, NoLimit::Remote);
-                return refused(asks.policy, why).into();
-            }
+    // It is filled in place, because moving it takes time. Until a limit answers, it is a denial.
+    let mut decision = Decision {
+        state: State::Asked(Asks::new(policy), Err((0, Denied::busy(0)))),
+        remotes: None,
+    };
+    if let State::Asked(asks, answer) = &mut decision.state {
+        asks.patience = patience;
+        let why = asks.collect(sets).or_else(|| asks.needs_store());
+        let taken = match why {
+            Some(_) => None,
+            None => asks.take_one(),
+        };
+        match taken {
+            Some(taken) => *answer = taken,
+            None => decision.state = otherwise(decision.state, why),
         }
     }
-    acquire(asks).into()
+    decision
+}
+
+/// Decides about a request that does not ask a single rate.
+#[inline(never)]
+fn otherwise<R: Deref<Target = Policy<C>>, C: PolicyClock>(
+    state: State<R, C>,
+    why: Option<(Why, u32)>,
+) -> State<R, C> {
+    match (state, why) {
+        (State::Asked(asks, _), Some((why, set))) => refused(asks.policy, why, set),
+        (State::Asked(asks, _), None) => acquire_all(asks),
+        (state, _) => state,
+    }
 }
 
 /// Returns what becomes of a request about which no limit decides.
 pub(crate) fn refused<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     policy: R,
     why: Why,
+    set: u32,
 ) -> State<R, C> {
     match why {
         Why::Allowed(_) => State::Free(policy, Some(why)),
-        _ => State::Refused(policy, why),
+        _ => State::Refused(policy, why, set),
     }
 }
 
@@ -61,23 +74,9 @@ pub(crate) fn refused<R: Deref<Target = Policy<C>>, C: PolicyClock>(
 pub(crate) fn acquire<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     asks: Asks<R, C>,
 ) -> State<R, C> {
-    match asks.list.as_slice() {
-        [ask] if asks.is_rate(ask) => acquire_one(asks),
-        _ => acquire_all(asks),
-    }
-}
-
-/// Asks a single rate. A composition of one limit would answer the same, but take longer.
-#[inline]
-fn acquire_one<R: Deref<Target = Policy<C>>, C: PolicyClock>(asks: Asks<R, C>) -> State<R, C> {
-    let n = asks.list.first().map_or(0, |ask| ask.cost);
-    let now = asks.now();
-    match asks.visit(0, Take { n, now }) {
-        Some(Ok(held)) => State::One(asks, held),
-        // A rule that bans asks two: this one has no denials to count.
-        Some(Err(denied)) => State::Denied(asks, 0, denied),
-        // There is such a limit.
-        None => State::Denied(asks, 0, Denied::busy(n)),
+    match asks.take_one() {
+        Some(taken) => State::Asked(asks, taken),
+        None => acquire_all(asks),
     }
 }
 
@@ -89,6 +88,11 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
         return State::Free(asks.policy, None);
     }
     asks.look_ahead();
+    if asks.looks {
+        if let Some((member, denied)) = asks.look_only() {
+            return State::Asked(asks, Err((member, denied)));
+        }
+    }
     if !asks.has_clock() {
         asks.list.push(Ask {
             rule: usize::MAX,
@@ -96,6 +100,8 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
             plan: 0,
             trial: false,
             takes: true,
+            looks: false,
+            set: 0,
             key: (0, 0),
             hash: 0,
             cost: 0,
@@ -124,11 +130,42 @@ pub(crate) fn acquire_all<R: Deref<Target = Policy<C>>, C: PolicyClock>(
             all.into_inner().denied(member, denied, now)
         }
         // There is a cost for each limit, and no line.
-        Err((_, all)) => State::Denied(all.into_inner(), 0, Denied::busy(1)),
+        Err((_, all)) => State::Asked(all.into_inner(), Err((0, Denied::busy(1)))),
     }
 }
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
+    /// Returns why the request is refused, and for which set of facts, if it asks a store that
+    /// decides asynchronously.
+    fn needs_store(&mut self) -> Option<(Why, u32)> {
+        for ask in &self.remote {
+            match ask.trial {
+                // Once, not for each limit.
+                true if self.would_deny.contains(&ask.rule) => {}
+                true => self.would_deny.push(ask.rule),
+                false => return Some((Why::Rule(ask.rule, NoLimit::Remote), ask.set)),
+            }
+        }
+        None
+    }
+
+    /// Asks the only limit, if it is a rate. A composition of one limit would answer the same, but
+    /// take longer.
+    #[inline]
+    fn take_one(&self) -> Option<Result<Held, (usize, Denied)>> {
+        let [ask] = self.list.as_slice() else {
+            return None;
+        };
+        if !self.is_rate(ask) || ask.looks {
+            return None;
+        }
+        let (n, now) = (ask.cost, self.now());
+        let taken = self.visit(0, Take { n, now });
+        // There is such a limit. A rule that bans asks two: this one has no denials to count.
+        let taken = taken.unwrap_or(Err(Denied::busy(n)));
+        Some(taken.map_err(|denied| (0, denied)))
+    }
+
     fn has_clock(&self) -> bool {
         let mut asks = self.list.iter().enumerate();
         asks.any(|(index, ask)| {
@@ -152,11 +189,23 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
         let banned = ban.and_then(|ban| ban.bans.key(&KeyHash(ask.hash)).check(1, now).err());
         match (banned, rule.limit(ask.what)) {
             (None, Some(limit)) => {
-                let look = With(|limit: &dyn Member<C>| limit.check(ask.cost, now).err());
+                let n = ask.cost.max(u64::from(ask.looks));
+                let look = With(|limit: &dyn Member<C>| limit.check(n, now).err());
                 limit.visit(self.key(&ask), ask.plan, false, look)?
             }
             _ => banned,
         }
+    }
+
+    /// Returns the limit that has no permit for a request that only looks, and its answer. Of
+    /// several, it is the one with the longest wait. Looks are no denials that a ban counts.
+    #[cold]
+    fn look_only(&self) -> Option<(usize, Denied)> {
+        let now = self.now();
+        let asks = self.list.iter().enumerate();
+        let looking = asks.filter(|(_, ask)| ask.looks && !ask.trial);
+        let denied = looking.filter_map(|(index, _)| Some((index, self.look(index, now)?)));
+        denied.max_by_key(|(_, denied)| denied.retry_after().unwrap_or(Duration::MAX))
     }
 
     /// Finds the shadow rules that must take nothing: one of their several limits would deny.

@@ -30,17 +30,17 @@ pub(crate) fn decide_async<R: Deref<Target = Policy<C>>, C: PolicyClock>(
 
 async fn decide_collected<R: Deref<Target = Policy<C>>, C: PolicyClock>(
     mut asks: Asks<R, C>,
-    why: Option<Why>,
+    why: Option<(Why, u32)>,
 ) -> Decision<R, C> {
-    if let Some(why) = why {
-        return refused(asks.policy, why).into();
+    if let Some((why, set)) = why {
+        return refused(asks.policy, why, set).into();
     }
     let members = asks.remote_members();
     if members.is_empty() {
         return acquire(asks).into();
     }
     let patience = asks.patience;
-    let mut remotes = Remotes::new(members, asks.keys.clone());
+    let mut remotes = Remotes::new(members, asks.keys.clone(), asks.also_asked_by.clone());
     let mut state = acquire_all(asks);
     if !state.is_allowed() {
         return state.into();

@@ -30,6 +30,8 @@ pub struct Asked<'d> {
     allowed: Option<Allowed>,
     answer: Answer,
     fallback: Option<FallbackKind>,
+    set: u32,
+    others: &'d [u32],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +45,7 @@ enum Answer {
 }
 
 impl<'d> Asked<'d> {
-    pub(crate) fn new<C>(rule: &'d CompiledRule<C>, ask: &Ask) -> Option<Self> {
+    pub(crate) fn new<C>(rule: &'d CompiledRule<C>, ask: &Ask, others: &'d [u32]) -> Option<Self> {
         let (limit, allowed) = match ask.what {
             What::Limit(limit) => (
                 rule.texts.get(limit)?.get(ask.plan)?,
@@ -74,6 +76,8 @@ impl<'d> Asked<'d> {
                 remaining: 0,
             },
             fallback: None,
+            set: ask.set,
+            others,
         })
     }
 
@@ -92,6 +96,8 @@ impl<'d> Asked<'d> {
                 remaining: 0,
             },
             fallback: None,
+            set: 0,
+            others: &[],
         }
     }
 
@@ -173,6 +179,26 @@ impl<'d> Asked<'d> {
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
+    }
+
+    /// Returns the sets of facts that ask this limit, by their positions in
+    /// [`decide_together`](crate::Policy::decide_together). Sets with the same key share a limit.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'user'\nwhen = { user = true }\nkey = 'user'\nlimit = '5/h'\n\
+    ///             also = ['all']\n[[limit]]\nname = 'all'\nlimit = '9/h'";
+    /// let policy = Policy::from_toml(text)?;
+    /// let decision = policy.decide_together(&[[("user", "ann")], [("user", "bob")]]);
+    /// let asked = decision.asked().map(|it| (it.rule(), it.sets().collect::<Vec<_>>()));
+    /// let asked: Vec<_> = asked.collect();
+    /// assert_eq!(asked, [("user", vec![0]), ("all", vec![0, 1]), ("user", vec![1])]);
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    pub fn sets(&self) -> impl Iterator<Item = usize> + use<'d> {
+        let sets = [self.set].into_iter().chain(self.others.iter().copied());
+        sets.filter_map(|set| usize::try_from(set).ok())
     }
 
     /// Returns whether the rule only reports what it would decide.

@@ -1,5 +1,6 @@
 //! The limits that a request asks, as the members of a composition.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -25,6 +26,10 @@ pub(crate) struct Ask {
     pub(crate) trial: bool,
     /// Whether it takes permits. A rule in the shadow takes none if one of its limits would deny.
     pub(crate) takes: bool,
+    /// Whether the request takes nothing, but is denied if there is no permit.
+    pub(crate) looks: bool,
+    /// The first set of facts that asks it, by its position.
+    pub(crate) set: u32,
     /// Where the key is.
     pub(crate) key: (usize, usize),
     pub(crate) hash: u64,
@@ -38,6 +43,17 @@ impl Ask {
     }
 }
 
+/// For each rule and key that several sets of facts ask, the sets after the first one.
+pub(crate) type AlsoAskedBy = Option<Box<BTreeMap<(usize, u64), Vec<u32>>>>;
+
+/// Returns the sets of facts that ask a limit after the first one.
+pub(crate) fn others<'a>(also_asked_by: &'a AlsoAskedBy, ask: &Ask) -> &'a [u32] {
+    let others = also_asked_by.as_ref();
+    others
+        .and_then(|it| it.get(&(ask.rule, ask.hash)))
+        .map_or(&[], Vec::as_slice)
+}
+
 /// The limits that a request asks, in the order of the rules.
 pub(crate) struct Asks<R, C> {
     pub(crate) policy: R,
@@ -47,6 +63,10 @@ pub(crate) struct Asks<R, C> {
     pub(crate) remote: Vec<Ask>,
     /// Rules in the shadow that would deny the request because it has no key of theirs, or no plan.
     pub(crate) would_deny: SmallVec<[usize; 1]>,
+    /// The other sets of facts that ask a rule and a key, if there are any.
+    pub(crate) also_asked_by: AlsoAskedBy,
+    /// Whether one of the limits only looks.
+    pub(crate) looks: bool,
     /// How long the caller would wait. A denial that ends sooner does not count towards a ban.
     pub(crate) patience: Option<Duration>,
     pub(crate) clock: PhantomData<fn() -> C>,
@@ -60,6 +80,8 @@ impl<R, C> Asks<R, C> {
             list: SmallVec::new(),
             remote: Vec::new(),
             would_deny: SmallVec::new(),
+            also_asked_by: None,
+            looks: false,
             patience: None,
             clock: PhantomData,
         }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use smallvec::SmallVec;
 use tollgate::keyed::KeyHasher;
 
-use super::asks::{Ask, Asks};
+use super::asks::{AlsoAskedBy, Ask, Asks};
 use crate::choose::{Asked, NoLimit, Recorder, Why};
 use crate::facts::Facts;
 use crate::limit::{Fixed, PolicyClock, RuleLimit, Spec};
@@ -20,10 +20,12 @@ struct Collected<'a, C> {
     list: &'a mut SmallVec<[Ask; 3]>,
     remote: &'a mut Vec<Ask>,
     would_deny: &'a mut SmallVec<[usize; 1]>,
+    also_asked_by: &'a mut AlsoAskedBy,
+    looks: &'a mut bool,
+    /// The set of facts that is read now, by its position.
+    set: u32,
     /// The rules that apply by the facts that are read now.
     rules: SmallVec<[usize; 4]>,
-    /// Whether other facts were read before.
-    is_later: bool,
     /// Where asks are in `list` and in `remote`, once there are many.
     places: Option<Box<[Places; 2]>>,
     allowed: Option<Why>,
@@ -67,8 +69,8 @@ fn asks_of<'a>(
 
 impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
     /// Collects what each of these facts asks. Returns what decides without a limit, if anything
-    /// does.
-    pub(crate) fn collect(&mut self, sets: &[impl Facts]) -> Option<Why> {
+    /// does, and the set of facts for which it does.
+    pub(crate) fn collect(&mut self, sets: &[impl Facts]) -> Option<(Why, u32)> {
         let policy = &*self.policy;
         let mut collected = Collected {
             policy,
@@ -76,8 +78,10 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
             list: &mut self.list,
             remote: &mut self.remote,
             would_deny: &mut self.would_deny,
+            also_asked_by: &mut self.also_asked_by,
+            looks: &mut self.looks,
+            set: 0,
             rules: SmallVec::new(),
-            is_later: false,
             places: None,
             allowed: None,
             refused: None,
@@ -95,12 +99,13 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
             exempt += usize::from(collected.allowed.is_some());
             allowed = allowed.or(collected.allowed.take());
             collected.rules.clear();
-            collected.is_later = true;
+            collected.set = collected.set.saturating_add(1);
         }
         // If the list `allow` exempts some of them, the rules of the others decide.
-        collected
+        let why = collected
             .refused
-            .or(allowed.filter(|_| exempt == sets.len()))
+            .or(allowed.filter(|_| exempt == sets.len()));
+        why.map(|why| (why, collected.set))
     }
 }
 
@@ -108,7 +113,7 @@ impl<C: PolicyClock> Collected<'_, C> {
     /// Raises the cost of a rule whose key other facts have too. Returns whether there is such a
     /// rule.
     #[cold]
-    fn raise(&mut self, rule: usize, hash: u64, cost: u64) -> bool {
+    fn raise(&mut self, rule: usize, hash: u64, cost: u64, looks: bool) -> bool {
         let are_many = self.list.len().max(self.remote.len()) > FEW;
         let places = are_many.then(|| self.places.get_or_insert_default());
         let [in_list, in_remote] = match places.map(|it| &mut **it) {
@@ -120,14 +125,24 @@ impl<C: PolicyClock> Collected<'_, C> {
         let mut is_known = false;
         for ask in asks {
             is_known = true;
-            let What::Limit(limit) = ask.what else {
+            if looks {
                 continue;
-            };
-            let rule = self.policy.rules.get(rule);
-            let limit = rule.and_then(|rule| rule.limits.get(limit));
-            if limit.is_some_and(|limit| !limit.counts_requests(ask.plan)) {
-                ask.cost = ask.cost.max(cost);
             }
+            let rule = self.policy.rules.get(rule);
+            match ask.what {
+                What::Limit(limit) => {
+                    let limit = rule.and_then(|rule| rule.limits.get(limit));
+                    let counts = limit.is_some_and(|limit| limit.counts_requests(ask.plan));
+                    ask.cost = ask.cost.max(if counts { 1 } else { cost });
+                }
+                What::Attempt => ask.cost = 1,
+                What::Ban | What::Clock => {}
+            }
+            ask.looks = false;
+        }
+        if is_known {
+            let others = self.also_asked_by.get_or_insert_default();
+            others.entry((rule, hash)).or_default().push(self.set);
         }
         is_known
     }
@@ -184,11 +199,18 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
             return;
         };
         self.rules.push(index);
-        let Asked { key, plan, cost } = asked;
+        let Asked {
+            key,
+            plan,
+            cost,
+            looks,
+        } = asked;
         let hash = self.hash(key);
-        if self.is_later && self.raise(index, hash, cost) {
+        if self.set > 0 && self.raise(index, hash, cost, looks) {
             return;
         }
+        *self.looks |= looks;
+        let set = self.set;
         let mut ask = |what, plan, cost, is_remote| {
             let ask = Ask {
                 rule: index,
@@ -196,9 +218,11 @@ impl<C: PolicyClock> Recorder for Collected<'_, C> {
                 plan,
                 trial,
                 takes: true,
+                looks,
+                set,
                 key,
                 hash,
-                cost,
+                cost: if looks { 0 } else { cost },
             };
             match is_remote {
                 true => self.remote.push(ask),

@@ -11,7 +11,7 @@ use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Tick};
 
 use super::asked::Asked;
-use super::asks::{Ask, Asks};
+use super::asks::{Ask, Asks, others};
 use super::remotes::{DeniedElsewhere, Remotes};
 use super::state::State;
 use super::visits::With;
@@ -140,8 +140,10 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             });
         }
         Some(match &self.state {
-            State::Free(..) | State::One(..) | State::Granted(_) | State::Many(_) => return None,
-            State::Refused(policy, Why::Rule(rule, why)) => {
+            State::Free(..) | State::Asked(_, Ok(_)) | State::Granted(_) | State::Many(_) => {
+                return None;
+            }
+            State::Refused(policy, Why::Rule(rule, why), _) => {
                 let rule = policy.rule_name(*rule);
                 match why {
                     NoLimit::Missing => Reason::MissingKey { rule },
@@ -154,11 +156,11 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                     NoLimit::Remote => Reason::Asynchronous { rule },
                 }
             }
-            State::Refused(policy, Why::Entry(entry) | Why::Allowed(entry)) => Reason::Listed {
+            State::Refused(policy, Why::Entry(entry) | Why::Allowed(entry), _) => Reason::Listed {
                 entry: policy.chooser.deny.name(*entry),
             },
             State::Invalid(error) => Reason::Invalid(*error),
-            State::Denied(asks, member, denied) => {
+            State::Asked(asks, Err((member, denied))) => {
                 let rule = asks.list.get(*member).map_or(usize::MAX, |ask| ask.rule);
                 Reason::Limit {
                     rule: asks.policy.rule_name(rule),
@@ -209,14 +211,37 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
             // That is another answer than the rule's to those that send too much.
             (Some(by), _) if by.is_unavailable() => return None,
             (Some(by), _) => by.ask.rule,
-            (None, State::Refused(_, Why::Entry(entry))) => {
+            (None, State::Refused(_, Why::Entry(entry), _)) => {
                 return policy.chooser.deny.status(*entry);
             }
-            (None, State::Refused(_, Why::Rule(rule, _))) => *rule,
-            (None, State::Denied(asks, member, _)) => asks.list.get(*member)?.rule,
+            (None, State::Refused(_, Why::Rule(rule, _), _)) => *rule,
+            (None, State::Asked(asks, Err((member, _)))) => asks.list.get(*member)?.rule,
             _ => return None,
         };
         policy.rule_status(rule)
+    }
+
+    /// Returns which set of facts is the reason why the request is denied, by its position in
+    /// [`decide_together`](Policy::decide_together). `None` if the request is allowed, or if its
+    /// limits can't be combined.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let policy = Policy::from_toml("[[deny]]\nname = 'eve'\nwhen = { user = 'eve' }")?;
+    /// let denied = policy.decide_together(&[[("user", "ann")], [("user", "eve")]]);
+    /// assert_eq!(denied.denied_set(), Some(1));
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn denied_set(&self) -> Option<usize> {
+        let set = match (self.denied_elsewhere(), &self.state) {
+            (Some(by), _) => by.ask.set,
+            (None, State::Refused(.., set)) => *set,
+            (None, State::Asked(asks, Err((member, _)))) => asks.list.get(*member)?.set,
+            _ => return None,
+        };
+        usize::try_from(set).ok()
     }
 
     /// Returns the name of the entry of the list `allow` that exempts the request from all rules.
@@ -235,7 +260,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match &self.state {
-            State::Denied(_, _, denied) => denied.retry_after(),
+            State::Asked(_, Err((_, denied))) => denied.retry_after(),
             _ => self.denied_elsewhere()?.denied.retry_after(),
         }
     }
@@ -288,6 +313,9 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns how long the caller must wait before it goes on: only a `leaky-queue` delays.
     #[must_use]
     pub fn delay(&self) -> Duration {
+        if let State::Asked(_, Ok(held)) = &self.state {
+            return held.granted.delay();
+        }
         let limits = self.state.asks().map_or(0, |asks| asks.list.len());
         let delays = (0..limits).filter_map(|index| Some(self.info(index)?.delay()));
         let elsewhere = self.asked_elsewhere().filter_map(|asked| asked.grant());
@@ -321,7 +349,11 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         let members = self.remotes.iter().flat_map(|remotes| &remotes.members);
         members.filter_map(|member| {
             let rule = self.state.policy()?.rules.get(member.ask.rule)?;
-            let asked = Asked::new(rule, &member.ask)?.by(member.fallback);
+            let others = self
+                .remotes
+                .as_ref()
+                .map_or(&[][..], |it| it.others(&member.ask));
+            let asked = Asked::new(rule, &member.ask, others)?.by(member.fallback);
             Some(match member.answer? {
                 Ok(info) if self.denied_elsewhere().is_some() => {
                     // It was given back.
@@ -344,8 +376,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         ask: &'d Ask,
     ) -> Option<Asked<'d>> {
         let rule = asks.policy.rules.get(ask.rule)?;
-        let asked = Asked::new(rule, ask)?;
-        if let State::Denied(_, member, denied) = &self.state {
+        let asked = Asked::new(rule, ask, others(&asks.also_asked_by, ask))?;
+        if let State::Asked(_, Err((member, denied))) = &self.state {
             let now = asks.now();
             let own = asks.look(index, now);
             let own = own.or((index == *member).then_some(*denied));
@@ -371,7 +403,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// Returns what a limit granted.
     fn info(&self, index: usize) -> Option<GrantInfo> {
         match &self.state {
-            State::One(_, held) => (index == 0).then(|| held.granted.info()),
+            State::Asked(_, Ok(held)) => (index == 0).then(|| held.granted.info()),
             State::Granted(granted) => granted.member(index),
             State::Many(many) => many.info(index),
             _ => None,

@@ -63,13 +63,17 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     }
 
     fn any_ask(&self, test: impl Fn(&CompiledRule<C>, &Ask) -> bool) -> bool {
-        let here = self.state.asks().into_iter().flat_map(|asks| &asks.list);
-        let elsewhere = self.remotes.iter().flat_map(|remotes| &remotes.members);
-        let mut asks = here.chain(elsewhere.map(|member| &member.ask));
-        asks.any(|ask| {
-            let rule = self.state.policy().and_then(|it| it.rules.get(ask.rule));
+        let Some(policy) = self.state.policy() else {
+            return false;
+        };
+        let test = |ask: &Ask| {
+            let rule = policy.rules.get(ask.rule);
             rule.is_some_and(|rule| test(rule, ask))
-        })
+        };
+        let here = self.state.asks();
+        let elsewhere = self.remotes.as_ref();
+        here.is_some_and(|asks| asks.list.iter().any(test))
+            || elsewhere.is_some_and(|it| it.members.iter().any(|member| test(&member.ask)))
     }
 
     /// Ends an allowed request: settles its costs by the facts of the answer, gives back the
@@ -117,7 +121,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 .collect()
         };
         match self.state {
-            State::One(asks, held) => {
+            State::Asked(asks, Ok(held)) => {
                 let actual = costs(&asks).first().copied();
                 let actual = actual.unwrap_or(held.granted.n());
                 let now = asks.now();
@@ -141,7 +145,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
     /// back, over all limits.
     pub fn undo(self) -> u64 {
         match self.state {
-            State::One(asks, held) => {
+            State::Asked(asks, Ok(held)) => {
                 let now = asks.now();
                 asks.with(0, |limit| limit.give_back(held, now))
                     .unwrap_or(0)

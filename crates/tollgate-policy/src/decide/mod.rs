@@ -2,6 +2,7 @@
 
 mod acquire;
 mod acquire_async;
+mod adjust;
 mod asked;
 mod asks;
 mod collect;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 
-use super::asks::Ask;
+use super::asks::{AlsoAskedBy, Ask, others};
 use crate::limit::{
     FallbackKind, KeyRef, RemoteAsk, RemoteError, RemoteGrants, RemoteLimit, RemoteStore,
 };
@@ -24,6 +24,22 @@ pub(crate) struct RemoteMember {
     pub(crate) answer: Option<Result<GrantInfo, Denied>>,
     /// What answered in the place of its store.
     pub(crate) fallback: Option<FallbackKind>,
+}
+
+impl RemoteMember {
+    /// Returns the denial of a request that only looks, if the limit has no permit left. The wait
+    /// is the time until the limit has all of them, which may be longer than until the next one.
+    fn look(&self) -> Option<DeniedElsewhere> {
+        let Some(Ok(info)) = self.answer else {
+            return None;
+        };
+        let is_empty = self.ask.looks && !self.ask.trial && info.remaining() == 0;
+        is_empty.then(|| DeniedElsewhere {
+            ask: self.ask,
+            denied: Denied::later(1, info.reset_after()),
+            fallback: self.fallback,
+        })
+    }
 }
 
 /// A limit of a store that denies the request.
@@ -55,12 +71,13 @@ impl DeniedElsewhere {
 pub(crate) struct Remotes {
     pub(crate) members: Vec<RemoteMember>,
     keys: Bytes,
+    also_asked_by: AlsoAskedBy,
     taken: Vec<(Range<usize>, Box<dyn RemoteGrants>)>,
     pub(crate) denied: Option<DeniedElsewhere>,
 }
 
 impl Remotes {
-    pub(crate) fn new(asked: Vec<RemoteMember>, keys: Bytes) -> Self {
+    pub(crate) fn new(asked: Vec<RemoteMember>, keys: Bytes, also_asked_by: AlsoAskedBy) -> Self {
         let mut members = Vec::<RemoteMember>::with_capacity(asked.len());
         for member in asked {
             let mut before = members.iter();
@@ -76,6 +93,7 @@ impl Remotes {
         Self {
             members,
             keys,
+            also_asked_by,
             taken: Vec::new(),
             denied: None,
         }
@@ -106,8 +124,14 @@ impl Remotes {
                     for (member, index) in members.take(call.len()).zip(0..) {
                         member.answer = grants.info(index).map(Ok);
                         member.fallback = grants.fallback(index);
+                        if let (None, Some(denied)) = (self.denied, member.look()) {
+                            self.denied = Some(denied);
+                        }
                     }
                     self.taken.push((call, grants));
+                    if self.denied.is_some_and(|denied| denied.fallback.is_none()) {
+                        return false;
+                    }
                 }
                 Err(refused) => {
                     let index = call.start.saturating_add(refused.index);
@@ -132,6 +156,11 @@ impl Remotes {
             }
         }
         self.denied.is_none()
+    }
+
+    /// Returns the sets of facts that ask this limit after the first one.
+    pub(crate) fn others(&self, ask: &Ask) -> &[u32] {
+        others(&self.also_asked_by, ask)
     }
 
     pub(crate) fn ask<'a>(&'a self, member: &'a RemoteMember) -> RemoteAsk<'a> {

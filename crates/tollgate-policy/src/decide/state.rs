@@ -21,14 +21,13 @@ pub(crate) type Composed<R, C> = All<Asks<R, C>, C>;
 pub(crate) enum State<R: Deref<Target = Policy<C>>, C: PolicyClock> {
     /// No limit applies.
     Free(R, Option<Why>),
-    /// Denied without asking a limit.
-    Refused(R, Why),
+    /// Denied without asking a limit, for one of the sets of facts.
+    Refused(R, Why, u32),
     /// The limits have different clocks.
     Invalid(ComposeError),
-    /// A limit denies it.
-    Denied(Asks<R, C>, usize, Denied),
-    /// The only limit grants it. It is a rate, so a decision that is dropped has nothing to leave.
-    One(Asks<R, C>, Held),
+    /// The only limit grants it, which is a rate, so a decision that is dropped has nothing to
+    /// leave. Or this limit denies it.
+    Asked(Asks<R, C>, Result<Held, (usize, Denied)>),
     /// All limits grant it.
     Granted(AllGranted<Within<Composed<R, C>>, Asks<R, C>, C>),
     /// More limits than a composition has members grant it.
@@ -39,7 +38,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
     pub(crate) const fn is_allowed(&self) -> bool {
         matches!(
             self,
-            Self::Free(..) | Self::One(..) | Self::Granted(_) | Self::Many(_)
+            Self::Free(..) | Self::Asked(_, Ok(_)) | Self::Granted(_) | Self::Many(_)
         )
     }
 
@@ -56,7 +55,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
     pub(crate) fn asks(&self) -> Option<&Asks<R, C>> {
         match self {
             Self::Free(..) | Self::Refused(..) | Self::Invalid(_) => None,
-            Self::Denied(asks, ..) | Self::One(asks, _) => Some(asks),
+            Self::Asked(asks, _) => Some(asks),
             Self::Granted(granted) => Some(granted.composition().inner()),
             Self::Many(many) => Some(&many.asks),
         }
@@ -64,7 +63,7 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> State<R, C> {
 
     pub(crate) fn policy(&self) -> Option<&R> {
         match self {
-            Self::Free(policy, _) | Self::Refused(policy, _) => Some(policy),
+            Self::Free(policy, _) | Self::Refused(policy, ..) => Some(policy),
             _ => self.asks().map(|asks| &asks.policy),
         }
     }

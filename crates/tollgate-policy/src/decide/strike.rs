@@ -51,8 +51,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Asks<R, C> {
             false => self.longest_ban(now),
         };
         match ban.and_then(|(member, long)| Some((member, banned(&denied, long)?))) {
-            Some((member, banned)) => State::Denied(self, member, banned),
-            None => State::Denied(self, member, denied),
+            Some(banned) => State::Asked(self, Err(banned)),
+            None => State::Asked(self, Err((member, denied))),
         }
     }
 

@@ -15,6 +15,11 @@ impl<F: Facts + ?Sized> Facts for &F {
     fn values(&self, name: &FactName) -> FactValues<'_> {
         (**self).values(name)
     }
+
+    #[inline]
+    fn permits(&self) -> Option<u64> {
+        (**self).permits()
+    }
 }
 
 /// No facts.
@@ -38,6 +43,11 @@ impl<A: Facts, B: Facts> Facts for (A, B) {
             true => self.1.values(name),
             false => values,
         }
+    }
+
+    #[inline]
+    fn permits(&self) -> Option<u64> {
+        self.0.permits().or_else(|| self.1.permits())
     }
 }
 

@@ -78,4 +78,38 @@ pub trait Facts {
     fn values(&self, name: &FactName) -> FactValues<'_> {
         self.fact(name).into()
     }
+
+    /// Returns how many permits the request takes of each rule that says no `cost`, if the
+    /// request's protocol says it, as Envoy's does. The default is `None`: it takes 1.
+    ///
+    /// With `Some(0)` the request only looks: it takes nothing from any rule, whatever the rule's
+    /// `cost`, and it is denied if a limit has no permit left.
+    ///
+    /// ```
+    /// use tollgate_policy::{FactName, FactValue, Facts, Policy};
+    ///
+    /// /// A user that asks for so many permits.
+    /// struct Ask(&'static str, u64);
+    ///
+    /// impl Facts for Ask {
+    ///     fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
+    ///         (name.as_str() == "user").then(|| self.0.into())
+    ///     }
+    ///     fn permits(&self) -> Option<u64> {
+    ///         Some(self.1)
+    ///     }
+    /// }
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '5/d'")?;
+    /// assert_eq!(policy.decide(&Ask("ann", 4)).remaining(), Some(1));
+    /// assert_eq!(policy.decide(&Ask("ann", 0)).remaining(), Some(1));
+    /// assert!(!policy.decide(&Ask("ann", 2)).is_allowed());
+    /// assert_eq!(policy.decide(&Ask("ann", 1)).remaining(), Some(0));
+    /// assert!(!policy.decide(&Ask("ann", 0)).is_allowed());
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[inline]
+    fn permits(&self) -> Option<u64> {
+        None
+    }
 }

@@ -1,9 +1,7 @@
 //! The secret by which stores hide keys, from the file or from the environment.
 
-use std::env::{self, VarError};
-
+use crate::file::PolicyFile;
 use crate::file::secret::Secret;
-use crate::file::{KeySecret, PolicyFile};
 use crate::problem::{Problem, Problems};
 
 /// The least length of a secret, in bytes, as `tollgate-redis` has it.
@@ -35,18 +33,13 @@ impl PolicyFile {
         let Some(written) = &self.key_secret else {
             return Ok(None);
         };
-        let (secret, of) = match &written.value {
-            KeySecret::Text(secret) => (Ok(secret.clone()), String::new()),
-            KeySecret::Env(name) => {
-                let value = env::var(name).map(Secret::new);
-                (value, format!(" in the environment variable {name}"))
-            }
+        let check = |secret: &str| match secret.len() >= MIN_BYTES {
+            true => Ok(()),
+            false => Err(format!("must have at least {MIN_BYTES} bytes")),
         };
-        let message = match secret {
-            Ok(secret) if secret.reveal().len() >= MIN_BYTES => return Ok(Some(secret)),
-            Ok(_) => format!("must have at least {MIN_BYTES} bytes{of}"),
-            Err(VarError::NotPresent) => format!("needs a value{of}, which is not set"),
-            Err(VarError::NotUnicode(_)) => format!("must be text{of}"),
+        let message = match written.resolve(check) {
+            Ok(secret) => return Ok(Some(secret)),
+            Err(message) => message,
         };
         let problem = Problem::error("key-secret", "", message);
         Err(problem.at(written.position).into())

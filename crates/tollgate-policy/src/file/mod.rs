@@ -6,6 +6,8 @@ mod format;
 mod key_secret;
 mod names;
 pub(crate) mod secret;
+pub(crate) mod server_url;
+mod store;
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -19,7 +21,8 @@ use crate::when::When;
 pub use client::{ClientSettings, SeenPath};
 pub use disk::read_text;
 pub use format::Format;
-use secret::Secret;
+pub use secret::SecretSource;
+pub use store::StoreSettings;
 
 /// A value, and where the file says it. Values are equal wherever they are.
 #[derive(Debug, Clone, Copy)]
@@ -292,15 +295,6 @@ pub struct Rule {
     pub fallback: Option<At<Fallback>>,
 }
 
-/// The secret by which stores hide the keys of clients. `Debug` does not show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeySecret {
-    /// The secret itself. A policy that is written out contains it too.
-    Text(Secret),
-    /// The name of the environment variable that has it.
-    Env(String),
-}
-
 /// A whole policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PolicyFile {
@@ -313,8 +307,10 @@ pub struct PolicyFile {
     pub facts: Option<Vec<At<String>>>,
     /// How the program finds the client of a request.
     pub client: ClientSettings,
+    /// The server that has the limits, unless all of them are in memory.
+    pub store: Option<StoreSettings>,
     /// The secret by which stores hide the keys of clients.
-    pub key_secret: Option<At<KeySecret>>,
+    pub key_secret: Option<At<SecretSource>>,
     /// Requests that are denied.
     pub deny: Vec<Entry>,
     /// Requests that no rule limits.

@@ -1,5 +1,6 @@
 //! Secrets, hidden from `Debug`.
 
+use std::env::{self, VarError};
 use std::fmt;
 
 /// A secret. `Debug` does not show it.
@@ -30,5 +31,42 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
+    }
+}
+
+/// Where a secret of a file comes from. `Debug` does not show the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// The file has the secret itself. A policy that is written out contains it too.
+    Text(Secret),
+    /// The environment variable of this name has it.
+    Env(String),
+}
+
+impl SecretSource {
+    /// Returns the secret, if `check` accepts it. A variable of the environment is read now.
+    ///
+    /// # Errors
+    ///
+    /// The message, without the secret.
+    pub(crate) fn resolve(
+        &self,
+        check: impl FnOnce(&str) -> Result<(), String>,
+    ) -> Result<Secret, String> {
+        let (secret, of) = match self {
+            Self::Text(secret) => (Ok(secret.clone()), String::new()),
+            Self::Env(name) => {
+                let value = env::var(name).map(Secret::new);
+                (value, format!(" in the environment variable {name}"))
+            }
+        };
+        match secret {
+            Ok(secret) => match check(secret.reveal()) {
+                Ok(()) => Ok(secret),
+                Err(message) => Err(message + &of),
+            },
+            Err(VarError::NotPresent) => Err(format!("needs a value{of}, which is not set")),
+            Err(VarError::NotUnicode(_)) => Err(format!("must be text{of}")),
+        }
     }
 }

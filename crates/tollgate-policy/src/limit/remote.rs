@@ -240,6 +240,28 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
         let _ = ask;
         None
     }
+
+    /// Gives as many permits of a key back as the cost of `ask` says, for
+    /// [`Policy::refund_async`](crate::Policy::refund_async). Returns how many came back. The
+    /// default is `None`: the store can't do it.
+    fn refund<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let _ = ask;
+        None
+    }
+
+    /// Takes as many permits of a key as the cost of `ask` says, even if the key goes into debt,
+    /// for [`Policy::charge_async`](crate::Policy::charge_async). Returns how many were taken. The
+    /// default is `None`: the store can't do it.
+    fn charge<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let _ = ask;
+        None
+    }
 }
 
 /// What a [`RemoteStore`] granted: one grant for each limit that was asked. Dropping it keeps the

@@ -396,7 +396,8 @@ impl<C: PolicyClock> LivePolicy<C> {
     ///
     /// All errors of the policy. If it has no rules, and neither `deny` nor `allow`, but the policy
     /// as it is now has some, that is an error unless [`PolicyFile::no_rules`] says that it is
-    /// meant. In that case nothing has changed.
+    /// meant. So is another address, namespace or budget in [`PolicyFile::store`], to which the
+    /// program has not connected. If there is an error, nothing has changed.
     pub fn reload(&self, file: &PolicyFile) -> Result<Reloaded, Problems> {
         self.reload_from(file, Problems::new())
     }
@@ -415,8 +416,11 @@ impl<C: PolicyClock> LivePolicy<C> {
             previous: Some(&old),
             saved: None,
         };
-        if !problems.has_errors() && is_lost(&old, file) {
-            problems.push(Problem::error("rule", "", NO_RULES));
+        if !problems.has_errors() {
+            problems.append(file.changed_store(old.store()));
+            if is_lost(&old, file) {
+                problems.push(Problem::error("rule", "", NO_RULES));
+            }
         }
         let compiled = compile(file, given, &mut problems);
         if problems.has_errors() {

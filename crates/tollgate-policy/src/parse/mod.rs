@@ -20,6 +20,7 @@ mod place;
 mod rule;
 mod rule_fields;
 mod secret;
+mod store;
 mod table;
 mod toml;
 mod top;
@@ -29,8 +30,9 @@ mod when;
 mod yaml;
 
 pub(crate) use nearest::known_names;
-pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
+pub(crate) use rule::{BAN_OF_ALL, BAN_WITHOUT_KEY, no_fallback};
 pub(crate) use rule_fields::MAX_PLANS;
+pub(crate) use store::{MEMORY, REDIS};
 
 use crate::file::disk::MAX_BYTES;
 use crate::file::{Format, PolicyFile};

@@ -7,6 +7,7 @@ use super::failures;
 use super::field::refuse_text;
 use super::overrides;
 use super::rule_fields;
+use super::store::{self, MEMORY, REDIS, StoreOfRules};
 use super::table::Table;
 use super::tree::{Tree, at};
 use super::when::Reader;
@@ -38,8 +39,6 @@ const OVERFLOW: [(&str, Overflow); 3] = [
 
 /// The number of keys that a rule has room for, if it does not say.
 pub(super) const CAPACITY: u64 = 100_000;
-/// The store of rules that do not name one.
-pub(crate) const MEMORY: &str = "memory";
 /// Why requests without a key are not banned.
 pub(crate) const BAN_OF_ALL: &str = "can't be combined with `missing = \"shared\"`: any client \
     could ban all others without a key; write `missing = \"deny\"` or \"skip\", or no `ban`";
@@ -48,14 +47,22 @@ pub(crate) const BAN_WITHOUT_KEY: &str = "needs a `key`: a ban is for one key";
 /// The most parts of a key.
 const MAX_PARTS: usize = 8;
 
+/// What the file says of all rules.
+pub(super) struct OfRules<'f> {
+    /// The facts that the program supplies, if the file lists them.
+    pub(super) facts: Option<&'f [At<String>]>,
+    pub(super) network: Networks,
+    pub(super) store: StoreOfRules,
+}
+
 /// Reads a rule, or a limit that rules name. An invalid field is reported, and treated as absent.
 pub(super) fn rule(
     table: Table<'_>,
     is_limit: bool,
-    facts: Option<&[At<String>]>,
-    network: &Networks,
+    of_rules: &OfRules<'_>,
     problems: &mut Problems,
 ) -> Rule {
+    let facts = of_rules.facts;
     match is_limit {
         true => table.only("a limit", "limit", problems),
         false => table.only("a rule", "rule", problems),
@@ -79,7 +86,7 @@ pub(super) fn rule(
         key: key(&table, allowed, problems),
         missing: choice(&table, "missing", &MISSING, problems),
         repeated: choice(&table, "repeated", &REPEATED, problems),
-        network: rule_fields::networks(&table, network, problems),
+        network: rule_fields::networks(&table, &of_rules.network, problems),
         limits: table
             .get("limit")
             .map_or(Vec::new(), |limit| limit.limits(problems)),
@@ -94,7 +101,7 @@ pub(super) fn rule(
         status: rule_fields::status(&table, problems),
         capacity: CAPACITY.into(),
         overflow: choice(&table, "overflow", &OVERFLOW, problems),
-        store: String::from(MEMORY).into(),
+        store: of_rules.store.store.clone(),
         fallback: None,
     };
     if !is_limit {
@@ -119,12 +126,14 @@ pub(super) fn rule(
         rule.capacity = capacity.unwrap_or(rule.capacity);
     }
     if let Some(store) = table.get("store") {
-        rule.store = store.text("a store's name", problems).unwrap_or(rule.store);
+        rule.store = store::name(store, problems).unwrap_or(rule.store);
     }
-    if let Some(fallback) = table.get("fallback") {
-        rule.fallback = rule_fields::fallback(fallback, problems);
-    }
-    together(&table, &rule, problems);
+    rule.fallback = match table.get("fallback") {
+        Some(fallback) => rule_fields::fallback(fallback, problems),
+        None if rule.store.value == REDIS => of_rules.store.fallback.clone(),
+        None => None,
+    };
+    together(&table, &rule, of_rules, problems);
     rule
 }
 
@@ -190,17 +199,21 @@ fn key(table: &Table<'_>, allowed: Allowed<'_>, problems: &mut Problems) -> Vec<
 }
 
 /// What is wrong with a rule that has a store, and no fallback.
-pub(crate) fn no_fallback() -> String {
+pub(crate) fn no_fallback(rule: &Rule, has_server: bool) -> String {
     let forms = rule_fields::FALLBACKS;
+    let or = match has_server && rule.store.value == REDIS {
+        true => ", or [store] says it for all rules that do not",
+        false => "",
+    };
     format!(
-        "is missing; a rule with a `store` says what decides while the store does not answer: \
+        "is missing; a rule with a `store` says what decides while the store does not answer{or}: \
          {forms}"
     )
 }
 
 /// Checks what several fields say together. A field that is there but wrong is reported already,
 /// so it is not reported as missing.
-fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
+fn together(table: &Table<'_>, rule: &Rule, of_rules: &OfRules<'_>, problems: &mut Problems) {
     let has = |name| table.get(name).is_some();
     let bans_failures = (rule.ban.as_ref()).is_some_and(|ban| ban.of == BanOf::Failures);
     match (has("limit"), has("plan")) {
@@ -236,8 +249,9 @@ fn together(table: &Table<'_>, rule: &Rule, problems: &mut Problems) {
         let message = "needs a `store` other than \"memory\", which always answers";
         table.refuse("fallback", message, problems);
     }
-    if !has("fallback") && rule.store.value != MEMORY {
-        table.refuse("fallback", no_fallback(), problems);
+    if !has("fallback") && rule.fallback.is_none() && rule.store.value != MEMORY {
+        let message = no_fallback(rule, of_rules.store.has_server);
+        table.refuse("fallback", message, problems);
     }
     if has("override") && !has("key") {
         table.refuse("override", "needs a `key`", problems);

@@ -59,10 +59,14 @@ fn syntax_error(text: &str, error: &Error, lines: &Lines<'_>) -> Problem {
     Problem::error("", "", message).at(lines.position(start))
 }
 
-/// Returns whether the text up to here ends with the secret of keys, or with fields that follow it.
+/// Returns whether the text up to here ends with the secret of keys or the URL of a server, or with
+/// fields that follow them.
 fn shows_secret(text: &str) -> bool {
-    let secret = text.rfind(KEY_SECRET).and_then(|at| text.get(at..));
-    secret.is_some_and(|rest| !rest.contains("\n["))
+    let begins = [KEY_SECRET, "store", "://"];
+    begins.into_iter().any(|begin| {
+        let secret = text.rfind(begin).and_then(|at| text.get(at..));
+        secret.is_some_and(|rest| !rest.contains("\n["))
+    })
 }
 
 fn entries(table: DeTable<'_>, lines: &Lines<'_>) -> Entries {

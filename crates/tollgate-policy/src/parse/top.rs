@@ -8,9 +8,10 @@ use super::client::client;
 use super::fact::check_listed;
 use super::field::{Field, refuse_text};
 use super::place::Place;
-use super::rule::rule;
+use super::rule::{OfRules, rule};
 use super::rule_fields;
 use super::secret::{KEY_SECRET, key_secret};
+use super::store::store;
 use super::table::Table;
 use super::tree::{Entries, Node, Tree};
 use super::when::Reader;
@@ -35,6 +36,12 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
     let secret = table.get(KEY_SECRET);
     let facts = table.get("facts").map(|facts| listed(facts, problems));
     let (client, network) = client(table.get("client"), problems);
+    let (server, store) = store(table.get("store"), problems);
+    let of_rules = OfRules {
+        facts: facts.as_deref(),
+        network,
+        store,
+    };
     let read_denied = |table: Table<'_>, problems: &mut Problems| {
         table.only("an entry of `deny`", "deny", problems);
         let status = rule_fields::status(&table, problems);
@@ -45,12 +52,10 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
         table.only("an entry of `allow`", "allow", problems);
         entry(table, facts.as_deref(), problems)
     };
-    let read_rule = |table: Table<'_>, problems: &mut Problems| {
-        Some(rule(table, false, facts.as_deref(), &network, problems))
-    };
-    let read_limit = |table: Table<'_>, problems: &mut Problems| {
-        Some(rule(table, true, facts.as_deref(), &network, problems))
-    };
+    let read_rule =
+        |table: Table<'_>, problems: &mut Problems| Some(rule(table, false, &of_rules, problems));
+    let read_limit =
+        |table: Table<'_>, problems: &mut Problems| Some(rule(table, true, &of_rules, problems));
     let deny = items(&table, "deny", read_denied, problems);
     let allow = items(&table, "allow", read_allowed, problems);
     let mut rules: Vec<Rule> = items(&table, "rule", read_rule, problems);
@@ -66,6 +71,7 @@ pub(super) fn file(entries: &Entries, problems: &mut Problems) -> PolicyFile {
         memory: memory.and_then(|field| field.number(1, u64::MAX, problems)),
         facts,
         client,
+        store: server,
         key_secret: secret.and_then(|field| key_secret(field, problems)),
         deny,
         allow,

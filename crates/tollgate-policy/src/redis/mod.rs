@@ -290,6 +290,22 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         let key = key_of::<C>(ask)?;
         Some(Box::pin(async move { Ok(key.reset().await?) }))
     }
+
+    fn refund<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let key = key_of::<C>(ask)?;
+        Some(Box::pin(async move { Ok(key.refund(ask.cost).await?) }))
+    }
+
+    fn charge<'a>(
+        &'a self,
+        ask: RemoteAsk<'a>,
+    ) -> Option<RemoteFuture<'a, Result<u64, RemoteError>>> {
+        let key = key_of::<C>(ask)?;
+        Some(Box::pin(async move { Ok(key.charge(ask.cost).await?.n()) }))
+    }
 }
 
 impl<C: Client + 'static> RemoteGrants for Grants<C> {

@@ -146,7 +146,11 @@ impl Cost {
     #[inline]
     pub(crate) fn of(&self, facts: &impl Facts) -> Option<u64> {
         let Some(fact) = &self.estimate else {
-            return Some(self.default);
+            // A rule without `cost` costs 1, or what the request says.
+            return Some(match self.default {
+                1 => facts.permits().unwrap_or(1),
+                default => default,
+            });
         };
         let (estimate, is_known) = fact.values(facts).largest();
         let most = self.max.unwrap_or(u64::MAX);

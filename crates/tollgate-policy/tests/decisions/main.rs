@@ -5,6 +5,7 @@ mod failures;
 mod fixed;
 mod keys;
 mod own_limits;
+mod permits;
 mod plans;
 mod sets;
 mod together;

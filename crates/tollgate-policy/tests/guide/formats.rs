@@ -5,7 +5,7 @@ use tollgate_policy::file::PolicyFile;
 use crate::document::PAGE;
 use crate::examples;
 use crate::random::Random;
-use crate::random_policies::policy;
+use crate::random_policies::{policy, policy_on_server};
 
 /// Reads a policy in TOML, and as the same JSON and YAML.
 fn assert_same(text: &str) {
@@ -30,6 +30,7 @@ fn each_policy_of_the_page_is_the_same_in_each_format() {
 fn random_policies_are_the_same_in_each_format() {
     for seed in 0..500 {
         assert_same(&policy(&mut Random(seed)));
+        assert_same(&policy_on_server(&mut Random(seed)));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::decided::{Decided, Decider};
 use crate::model::Model;
 use crate::random::Random;
-use crate::random_policies::{end, idle, policy, request};
+use crate::random_policies::{end, idle, policy, policy_on_server, request};
 use crate::{Held, Tested};
 
 /// Of several limits that deny for the same time, either may be named. Rules may be listed in any
@@ -25,9 +25,12 @@ fn agree(ours: &Decided, model: &Decided) -> bool {
 #[test]
 fn random_requests_are_decided_as_by_the_model() {
     let (mut allowed, mut denied) = (0, 0);
-    for seed in 0..200 {
+    for seed in 0..260 {
         let random = &mut Random(seed);
-        let text = policy(random);
+        let text = match seed {
+            0..200 => policy(random),
+            _ => policy_on_server(random),
+        };
         let (mut ours, mut model) = (Tested::new(&text), Model::new(&text));
         let mut in_progress: Vec<(Held, _)> = Vec::new();
         for step in 0..60 {

@@ -36,8 +36,24 @@ fn one<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
     list[random.below(list.len() as u64) as usize]
 }
 
-/// Returns the text of a policy with one to six rules and some lists.
+/// Returns the text of a policy in memory, with one to six rules and some lists.
 pub(crate) fn policy(random: &mut Random) -> String {
+    policy_on(random, "")
+}
+
+/// Returns the text of a policy with the table of a server, which has the limits of some rules.
+pub(crate) fn policy_on_server(random: &mut Random) -> String {
+    let server = one(
+        random,
+        &[
+            "store = { redis = \"redis://10.0.0.5\", fallback = \"closed\" }\n",
+            "[store]\nredis = { env = \"REDIS_URL\" }\nbudget = \"20ms\"\n",
+        ],
+    );
+    policy_on(random, server)
+}
+
+fn policy_on(random: &mut Random, server: &str) -> String {
     let mut text = String::new();
     if random.one_in(2) {
         text += "apply = \"all\"\n";
@@ -45,6 +61,7 @@ pub(crate) fn policy(random: &mut Random) -> String {
     if random.one_in(4) {
         text += "client = { network = { v4 = 16, v6 = 48 } }\n";
     }
+    text += server;
     for list in ["deny", "allow"] {
         if random.one_in(3) {
             let _ = writeln!(text, "[[{list}]]\nname = \"{list}\"");
@@ -62,7 +79,12 @@ pub(crate) fn policy(random: &mut Random) -> String {
     let rules = 1 + random.below(6);
     for number in 0..rules {
         let after: Vec<_> = (number + 1..rules).map(|n| format!("r{n}")).collect();
+        let start = text.len();
         rule(random, number, &after, &mut text);
+        if !server.is_empty() {
+            let needs_fallback = !server.contains("fallback");
+            store(random, start, needs_fallback, &mut text);
+        }
     }
     text
 }
@@ -184,6 +206,25 @@ fn rule(random: &mut Random, number: u64, after: &[String], text: &mut String) {
     // Each rule has one of its own, so that it tells the rules apart.
     if !random.one_in(4) {
         let _ = writeln!(text, "status = {}", 500 + number);
+    }
+}
+
+/// Adds where the rule that begins at `start` has its limits. The server of the tests knows one
+/// rate alone.
+fn store(random: &mut Random, start: usize, needs_fallback: bool, text: &mut String) {
+    let of_rule = text.get(start..).unwrap_or_default();
+    let has_rate = ["3/s", "5/10s burst 2"].iter().any(|rate| {
+        of_rule.contains(&format!("limit = \"{rate}\"\n")) && !of_rule.contains("override")
+    });
+    if !has_rate || random.one_in(4) {
+        *text += "store = \"memory\"\n";
+        return;
+    }
+    if random.one_in(4) {
+        *text += "store = \"redis\"\n";
+    }
+    if needs_fallback || random.one_in(4) {
+        *text += "fallback = \"closed\"\n";
     }
 }
 

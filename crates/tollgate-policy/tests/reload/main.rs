@@ -5,6 +5,7 @@ mod changes;
 mod from_file;
 #[path = "../../../../tests/support/random.rs"]
 mod random;
+mod stores;
 mod used;
 
 use std::collections::HashMap;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::keyed::Overflow;
 use tollgate_policy::file::{
-    Applies, Apply, BanOf, CountOf, Failure, Fallback, KeySecret, MissingFact, PolicyFile, Rule,
+    Applies, Apply, BanOf, CountOf, Failure, Fallback, MissingFact, PolicyFile, Rule, SecretSource,
     SeenPath,
 };
 use tollgate_policy::when::Test;
@@ -28,7 +28,7 @@ fn every_field_is_read() {
     assert_eq!(file.memory.map(|memory| memory.value), Some(512 << 20));
     assert_eq!(file.facts.as_ref().map(Vec::len), Some(4));
     let secret = file.key_secret.as_ref().map(|secret| &secret.value);
-    let expected = KeySecret::Env("TOLLGATE_KEY_SECRET".into());
+    let expected = SecretSource::Env("TOLLGATE_KEY_SECRET".into());
     assert_eq!(secret, Some(&expected));
     let trust = file.client.trust.iter().flatten();
     let trust: Vec<_> = trust.map(|network| network.to_string()).collect();
@@ -37,13 +37,18 @@ fn every_field_is_read() {
     assert_eq!(header, Some("x-forwarded-for"));
     assert_eq!(file.client.hops, Some(2.into()));
     assert_eq!(file.client.path, Some(SeenPath::Normalized));
+    let store = file.store.as_ref().expect("a server");
+    assert_eq!(store.redis.value, SecretSource::Env("REDIS_URL".into()));
+    assert_eq!(store.namespace.value, "shop:eu");
+    assert_eq!(store.budget, Some(Duration::from_millis(20).into()));
+    assert_eq!(store.fallback, Some(Fallback::Open.into()));
     assert_eq!(
         (file.deny.len(), file.allow.len(), file.rules.len()),
         (2, 1, 6)
     );
 
     let login = rule(&file, "login");
-    assert_eq!(login.name.position, Some(Position::new(22, 12)));
+    assert_eq!(login.name.position, Some(Position::new(23, 12)));
     assert_eq!(login.key, ["client-ip".to_owned().into()]);
     assert_eq!(login.missing, MissingFact::Deny);
     assert_eq!((*login.network.v4, *login.network.v6), (24, 48));
@@ -65,6 +70,8 @@ fn every_field_is_read() {
     );
     assert!(!login.shadow);
     assert_eq!(login.status, Some(429.into()));
+    assert_eq!(login.store.value, "redis");
+    assert_eq!(login.fallback, store.fallback);
     let statuses: Vec<_> = file.deny.iter().map(|entry| entry.status).collect();
     assert_eq!(statuses, [Some(451.into()), None]);
     assert_eq!(file.allow[0].status, None);
@@ -237,7 +244,7 @@ fn the_error_of_a_format_without_positions_lists_all_errors() {
     assert_eq!(
         error.to_string(),
         "error: Apply is not a field of a policy; did you mean `apply`? \
-         Known: apply, memory, facts, client, key-secret, deny, allow, rule, limit\n\
+         Known: apply, memory, facts, client, store, key-secret, deny, allow, rule, limit\n\
          error: rule \"a\": limit is 5, but must be text such as \"5/min\", or a list of such texts\n\
          error: rule 2: name is missing\n\
          error: rule 2: limit is null, but must be text such as \"5/min\", or a list of such texts\n\

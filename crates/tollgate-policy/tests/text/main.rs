@@ -10,6 +10,7 @@ mod large;
 mod listed;
 mod names;
 mod problems;
+mod stores;
 #[cfg(feature = "yaml")]
 mod yaml;
 

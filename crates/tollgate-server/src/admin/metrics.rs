@@ -143,6 +143,36 @@ impl Admin {
                 saver.failures.load(Relaxed),
             ));
         }
+        if let Some(server) = self.store.as_ref().map(|store| &store.server) {
+            let stats = server.stats();
+            values.extend([
+                (
+                    "store_down",
+                    "Whether the store does not answer.",
+                    u64::from(server.is_down()),
+                ),
+                (
+                    "store_calls_total",
+                    "Calls that the store answered.",
+                    stats.server,
+                ),
+                (
+                    "store_failed_total",
+                    "Calls that the store did not answer in time.",
+                    stats.failed,
+                ),
+                (
+                    "store_lost_total",
+                    "Calls without an answer that may have taken effect.",
+                    stats.lost,
+                ),
+                (
+                    "store_outages_total",
+                    "Outages of the store that have begun.",
+                    stats.outages,
+                ),
+            ]);
+        }
         for (name, help, value) in values {
             let kind = match name.ends_with("_total") {
                 true => "counter",

@@ -8,6 +8,19 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use tollgate_policy::{FactName, FactValue, FactValues, Facts, Outcome};
 
+/// The most questions of a list. They are answered at once, so others wait for them.
+const MOST_ASKS: usize = 1000;
+
+/// The most sets of facts that are decided together.
+const MOST_SETS: usize = 100;
+
+fn at_most<E: de::Error>(n: usize, most: usize, what: &str) -> Result<(), E> {
+    match n <= most {
+        true => Ok(()),
+        false => Err(E::custom(format_args!("{n} {what}, of at most {most}"))),
+    }
+}
+
 /// One question, or several.
 #[derive(Debug)]
 pub(super) enum Asks<'a> {
@@ -120,7 +133,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Asks<'a> {
             }
 
             fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Asks::Many)
+                let asks: Vec<_> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+                at_most(asks.len(), MOST_ASKS, "questions")?;
+                Ok(Asks::Many(asks))
             }
         }
         deserializer.deserialize_any(OneOrMany)
@@ -143,7 +158,9 @@ fn sets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FactList<'de>>
         }
 
         fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(seq))
+            let sets: Vec<_> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+            at_most(sets.len(), MOST_SETS, "sets of facts")?;
+            Ok(sets)
         }
     }
     deserializer.deserialize_any(OneOrMany)

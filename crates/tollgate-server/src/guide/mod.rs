@@ -1,4 +1,4 @@
-//! Guides: asking the service, and running it.
+//! Guides: asking the service, by programs, by proxies and by Envoy, and running it.
 //!
 //! They are the pages of the crate's folder `docs`.
 
@@ -7,6 +7,14 @@
 #[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/SERVICE.md")]
 pub mod service {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/ENVOY.md")]
+pub mod envoy {}
+
+#[doc = include_str!("links.md")]
+#[doc = include_str!("../../docs/PROXIES.md")]
+pub mod proxies {}
 
 #[doc = include_str!("links.md")]
 #[doc = include_str!("../../docs/RUNNING.md")]

@@ -18,7 +18,7 @@ pub(crate) use self::source::{NO_KEY, PlanOf};
 pub use self::source::{PerKey, Shared, Source};
 
 use self::grant::RateGrant;
-use crate::admission::{Admission, Admit, Decide, First, Unserved};
+use crate::admission::{Admission, Admit, Decide, First};
 use crate::answered::Ended;
 use crate::costs::{Costs, HasCosts};
 use crate::head::Head;
@@ -313,12 +313,11 @@ impl<S: Source> Decide for Rate<S> {
         let waits = |denied| self.in_line.is_some() && !has_place && may_wait(denied, patience);
         match outcome {
             RateOutcome::Said(values) => Admit::said(values),
-            RateOutcome::Granted(grant, values, Duration::ZERO) => Admit::Granted(grant, values),
             RateOutcome::Granted(grant, values, delay) => {
-                if !has_place && !settings.is_shadow {
+                if !delay.is_zero() && !has_place && !settings.is_shadow {
                     settings.report().waited();
                 }
-                Admit::Delayed(Unserved::new(grant), values, delay)
+                Admit::granted(grant, values, delay, settings)
             }
             RateOutcome::Denied { denied, .. } if waits(&denied) => Admit::MustWait,
             RateOutcome::Denied { denied, said } => {

@@ -149,9 +149,18 @@ pub(super) fn texts(rule: &Table, key: &[String], facts: &Facts) -> Option<Vec<S
     Some(strings(Some(limit)))
 }
 
+/// Returns whether a rule is on a store that may not answer.
+pub(super) fn is_on_store(rule: &Table, server: Option<&Value>) -> bool {
+    match rule.get("store").and_then(Value::as_str) {
+        Some(store) => store != "memory",
+        None => server.is_some(),
+    }
+}
+
 /// Returns the limit that decides while a store does not answer. `None` denies.
-pub(super) fn fallback(rule: &Table) -> Option<String> {
-    let fallback = rule.get("fallback")?.as_table()?;
+pub(super) fn fallback(rule: &Table, server: Option<&Value>) -> Option<String> {
+    let of_server = || server?.get("fallback");
+    let fallback = rule.get("fallback").or_else(of_server)?.as_table()?;
     if let Some(open) = fallback.get("open") {
         return Some(format!("outage {}", open.get("at_most")?.as_integer()?));
     }

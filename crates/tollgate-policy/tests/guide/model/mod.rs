@@ -197,8 +197,9 @@ impl Model {
             .collect();
         let cost = limits::cost(rule, facts);
         let mut taken = Taken::new();
-        let texts = if self.is_store_down && rule.contains_key("store") {
-            limits::fallback(rule).map(|text| vec![text])
+        let server = self.policy.get("store");
+        let texts = if self.is_store_down && limits::is_on_store(rule, server) {
+            limits::fallback(rule, server).map(|text| vec![text])
         } else {
             limits::texts(rule, &key, facts)
         };

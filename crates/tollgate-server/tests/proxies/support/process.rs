@@ -1,0 +1,96 @@
+//! A proxy's process.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A proxy in a folder of its own. It is killed when it is dropped.
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) folder: TempDir,
+}
+
+/// Returns the path of a program, or says that a test is skipped without it.
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let found = folders
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file());
+    if found.is_none() {
+        println!("skipped: there is no {program}");
+    }
+    found
+}
+
+impl Process {
+    /// Starts a program and waits until it listens. `configure` writes into the folder, and returns
+    /// the arguments. `None` if the program is not installed.
+    pub(crate) fn start(
+        program: &str,
+        configure: impl Fn(&Path, SocketAddr) -> Vec<String>,
+    ) -> Option<Self> {
+        let program = find(program)?;
+        // Another program can take the port before the proxy does.
+        for _ in 0..10 {
+            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let address = free.local_addr().unwrap();
+            drop(free);
+            let folder = tempfile::tempdir().unwrap();
+            let log = std::fs::File::create(folder.path().join("log")).unwrap();
+            let mut command = Command::new(&program);
+            command.args(configure(folder.path(), address));
+            command
+                .current_dir(folder.path())
+                .env("HOME", folder.path())
+                .env("XDG_DATA_HOME", folder.path())
+                .env("XDG_CONFIG_HOME", folder.path())
+                .stdout(log.try_clone().unwrap())
+                .stderr(log)
+                .stdin(Stdio::null());
+            let mut process = Self {
+                child: command.spawn().unwrap(),
+                address,
+                folder,
+            };
+            if process.listens() {
+                return Some(process);
+            }
+            println!("{}", process.log());
+        }
+        panic!("{program:?} does not start");
+    }
+
+    /// Waits until the process listens, or has ended.
+    fn listens(&mut self) -> bool {
+        let end = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < end {
+            if self.child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            if TcpStream::connect(self.address).is_ok() {
+                // It may be another program's port: the proxy has ended in that case.
+                return self.child.try_wait().unwrap().is_none();
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    /// Returns what the process has said.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
