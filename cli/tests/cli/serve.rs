@@ -7,6 +7,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use super::deadline::deadline;
+use super::server::on_each_server;
 use super::{failure, folder};
 
 /// A service on ports of its own. It is killed if the test fails.
@@ -19,7 +20,10 @@ struct Service {
 
 impl Service {
     fn start(arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_tollgate")), arguments)
+    }
+
+    fn start_by(mut command: Command, arguments: &[&str]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.args(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -57,8 +61,11 @@ impl Service {
     }
 
     fn decide(&self, facts: &str) -> String {
-        let body = format!("{{\"facts\": {facts}}}");
-        let head = "POST /decide HTTP/1.1\r\nhost: tollgate\r\nconnection: close";
+        self.post("/decide", &format!("{{\"facts\": {facts}}}"))
+    }
+
+    fn post(&self, path: &str, body: &str) -> String {
+        let head = format!("POST {path} HTTP/1.1\r\nhost: tollgate\r\nconnection: close");
         let request = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         Self::ask(&self.address, &request)
     }
@@ -345,4 +352,129 @@ fn the_token_comes_from_a_file() {
     };
     assert!(ask("a-token-of-a-test").starts_with("HTTP/1.1 200 "));
     assert!(ask("another-token").starts_with("HTTP/1.1 401 "));
+}
+
+/// Begins a question whose body is still to come.
+fn begin(service: &Service) -> TcpStream {
+    let mut stream = TcpStream::connect(&service.address).expect("a connection");
+    let head =
+        "POST /decide HTTP/1.1\r\nhost: tollgate\r\ncontent-length: 9\r\nexpect: 100-continue";
+    stream
+        .write_all(format!("{head}\r\n\r\n").as_bytes())
+        .expect("it is sent");
+    stream.read_exact(&mut [0; 25]).expect("an answer");
+    stream
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut service = Service::start(&["--drain-s", "3600"]);
+    let _begun = begin(&service);
+    service.signal("TERM");
+    service.logged("the service ends");
+    service.signal("TERM");
+    service.logged("the service ends at once");
+    assert_eq!(service.code(), Some(1));
+}
+
+#[test]
+fn two_processes_need_two_files() {
+    let folder = folder("serve-two");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let state = folder.join("limits.state");
+    let path = state.to_str().expect("text");
+    let mut service = Service::start(&["--state", path]);
+    let (code, said) = failure(&["serve", "--listen", "127.0.0.1:0", "--state", path]);
+    assert_eq!(code, Some(2));
+    let why = format!("another process has the state in {path}");
+    assert!(said.contains(&why), "{said}");
+    // It is free again when the process is gone, however it went.
+    service.child.kill().expect("it is killed");
+    drop(service);
+    let service = Service::start(&["--state", path]);
+    service.signal("TERM");
+    assert_eq!(service.code(), Some(0));
+}
+
+/// The place of a decision that is held is free when the service has ended, and not only when its
+/// lease of an hour is over.
+#[test]
+fn places_on_a_server_are_free_at_the_end() {
+    on_each_server(|mut private| {
+        private.start(false);
+        let folder = folder("serve-held");
+        fs::create_dir_all(&folder).expect("the folder can be created");
+        let file = folder.join("limits.toml");
+        let policy = format!(
+            "store = {{ redis = '{}', fallback = 'closed', budget = '20s' }}\n\
+             [[rule]]\nname = 'a'\nkey = 'user'\nlimit = 'concurrency 1 lease 1h'\n",
+            private.url()
+        );
+        fs::write(&file, policy).expect("it can be written");
+        let path = file.to_str().expect("text");
+        let hold = "{\"facts\": {\"user\": \"ann\"}, \"hold\": true}";
+        for _ in 0..2 {
+            let service = Service::start(&[path]);
+            let said = service.post("/decide", hold);
+            assert!(said.contains("\"allowed\":true"), "{said}");
+            let said = service.post("/decide", hold);
+            assert!(said.contains("\"allowed\":false"), "{said}");
+            service.signal("TERM");
+            assert_eq!(service.code(), Some(0));
+        }
+    });
+}
+
+/// With too few file descriptors, connections wait until some are free.
+#[test]
+fn it_outlives_a_lack_of_file_descriptors() {
+    let mut command = Command::new("sh");
+    // Seven descriptors are taken by others, so the reserve is not enough.
+    let others: String = (3..10).map(|n| format!("exec {n}</dev/null; ")).collect();
+    command.args(["-c", &format!("ulimit -n 32; {others} exec \"$0\" \"$@\"")]);
+    command.arg(env!("CARGO_BIN_EXE_tollgate"));
+    let mut service = Service::start_by(command, &[]);
+    service.logged("the limit of open files allows fewer connections");
+    let connect = |_| TcpStream::connect(&service.address).expect("a connection");
+    let taken: Vec<_> = (0..30).map(connect).collect();
+    service.logged("no connection can be accepted");
+    drop(taken);
+    let said = service.decide("{\"client-ip\": \"192.0.2.1\"}");
+    assert!(said.contains("\"allowed\":true"), "{said}");
+    service.logged("connections are accepted again");
+    service.signal("TERM");
+    assert_eq!(service.code(), Some(0));
+}
+
+/// The guide's unit starts the service with options that there are.
+#[test]
+fn the_guide_names_options_that_there_are() {
+    let guide = include_str!("../../../crates/tollgate-server/docs/RUNNING.md");
+    let help = Command::new(env!("CARGO_BIN_EXE_tollgate"))
+        .args(["serve", "--help"])
+        .output()
+        .expect("it runs");
+    let help = String::from_utf8(help.stdout).expect("text");
+    let words = guide.split(|char: char| !char.is_ascii_alphanumeric() && char != '-');
+    let options: std::collections::BTreeSet<_> = words
+        .filter(|word| word.starts_with("--") && word.len() > 4)
+        .collect();
+    // These are options of cargo.
+    let others = [
+        "--locked",
+        "--root",
+        "--path",
+        "--no-default-features",
+        "--features",
+    ];
+    for option in options.iter().filter(|option| !others.contains(option)) {
+        assert!(
+            help.split_whitespace().any(|word| word == *option),
+            "{option}"
+        );
+    }
+    assert!(options.len() > 10);
+    let (_, run) = guide.split_once("\nExecStart=").expect("a unit");
+    let run = run.lines().next().expect("a line");
+    assert!(run.starts_with("/usr/local/bin/tollgate serve /"), "{run}");
 }

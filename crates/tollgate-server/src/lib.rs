@@ -39,6 +39,9 @@ mod tls;
 /// What `scripts/fuzz` runs.
 #[cfg(fuzzing)]
 #[doc(hidden)]
+pub use decide::fuzzing as decide_fuzzing;
+#[cfg(fuzzing)]
+#[doc(hidden)]
 pub use envoy::fuzzing;
 pub use error::{ReloadError, StartError};
 pub use server::{BUILT_IN, Handle, Server};

@@ -1,6 +1,8 @@
 //! `/decide`, `/finish` and `/undo`: what programs ask, in JSON.
 
 mod ask;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod say;
 
 use std::time::Instant;

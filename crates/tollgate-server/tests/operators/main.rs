@@ -1,6 +1,7 @@
 //! Operators look, change things with a token, and restart without a loss.
 
 mod changes;
+mod documented;
 mod encrypted;
 mod ending;
 mod hostile;
