@@ -169,7 +169,9 @@ async fn a_client_that_only_writes_is_closed() {
     .await;
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     SockRef::from(&stream).set_recv_buffer_size(4096).unwrap();
-    while stream.write_all(REQUEST).await.is_ok() {}
+    // The system keeps megabytes of them.
+    let requests = REQUEST.repeat(2000);
+    while stream.write_all(&requests).await.is_ok() {}
     service.until_open(0).await;
     service.end().await;
 }
