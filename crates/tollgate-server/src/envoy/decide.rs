@@ -36,7 +36,7 @@ pub(super) async fn decide(
             return Ok(say::denied_by_own(service, &all, index, denied));
         }
     };
-    let decided = decide_by_policy(service, &asking).await;
+    let decided = decide_by_policy(service, &policy, &asking).await;
     service.counters.count(&decided);
     if let Some(Reason::Invalid(error)) = decided.reason() {
         own.into_iter().for_each(|(_, taken)| taken.undo());
@@ -72,13 +72,18 @@ pub(super) async fn decide(
     Ok(answer)
 }
 
-async fn decide_by_policy(service: &Service, asking: &[Placed<'_, '_>]) -> Decided {
+async fn decide_by_policy(
+    service: &Service,
+    policy: &Arc<Policy>,
+    asking: &[Placed<'_, '_>],
+) -> Decided {
+    let policy = Arc::clone(policy);
     let deciding = match asking {
         // Most requests have one.
-        [(_, only)] => service.decide(std::slice::from_ref(only)),
+        [(_, only)] => service.decide_by(policy, std::slice::from_ref(only)),
         _ => {
             let sets: Vec<_> = asking.iter().map(|(_, descriptor)| *descriptor).collect();
-            service.decide(&sets)
+            service.decide_by(policy, &sets)
         }
     };
     deciding.get().await

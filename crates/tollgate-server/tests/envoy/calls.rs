@@ -81,7 +81,7 @@ async fn a_message_that_is_too_large_is_refused() {
     let large = request([descriptor([("user", &*"a".repeat(2000))])]);
     let error = client.try_ask(large).await.unwrap_err();
     assert_eq!(error.code(), Code::ResourceExhausted);
-    assert_eq!(error.message(), "a message has at most 1000 bytes");
+    assert_eq!(error.message(), "a body has at most 1000 bytes");
     let small = request([descriptor([("user", &*"a".repeat(900))])]);
     assert!(client.try_ask(small).await.is_ok());
 }
