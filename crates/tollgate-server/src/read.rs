@@ -11,7 +11,8 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use crate::budget::{Budget, Share};
-use crate::service::{Answer, text};
+use crate::json::failure;
+use crate::service::Answer;
 use crate::settings::Limits;
 
 /// The body of a request.
@@ -63,7 +64,7 @@ impl Unread {
             Self::TooLate(_) => StatusCode::REQUEST_TIMEOUT,
             Self::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
         };
-        text(status, self.to_string())
+        failure(status, &self)
     }
 }
 

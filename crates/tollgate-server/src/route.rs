@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use crate::decide;
 use crate::envoy;
 use crate::forward::{self, Proxy};
+use crate::json::failure;
 use crate::read::read;
 use crate::service::{Answer, Answering, Service, later, now, text};
 
@@ -40,7 +41,7 @@ fn plain(service: &Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> An
     let (head, body) = request.into_parts();
     let proxy = match head.uri.path() {
         "/decide" | "/finish" | "/undo" if head.method != Method::POST => {
-            let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "POST a question in JSON");
+            let mut answer = failure(StatusCode::METHOD_NOT_ALLOWED, "the method must be POST");
             answer
                 .headers_mut()
                 .insert(ALLOW, HeaderValue::from_static("POST"));
@@ -54,7 +55,7 @@ fn plain(service: &Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> An
         "/nginx" => Proxy::Nginx,
         "/healthz" => return now(text(StatusCode::OK, "ok")),
         "/readyz" => return now(service.readiness()),
-        _ => return now(text(StatusCode::NOT_FOUND, KNOWN)),
+        _ => return now(failure(StatusCode::NOT_FOUND, KNOWN)),
     };
     forward::answer(service, proxy, peer, head)
 }

@@ -10,7 +10,7 @@ use futures_util::future::{self, BoxFuture, Either, Ready};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
-use tollgate_http::{Answers, Fields};
+use tollgate_http::{Answers, Fields, PathForm};
 use tollgate_policy::{Decision, Facts, LivePolicy, Policy};
 
 use crate::budget::Budget;
@@ -75,6 +75,12 @@ impl Service {
                 "the service is about to stop",
             ),
         }
+    }
+
+    /// Returns the form in which rules see paths.
+    pub(crate) fn path_form(&self) -> PathForm {
+        let path = self.policy.current().client().path;
+        path.map(PathForm::from).unwrap_or_default()
     }
 
     /// Reads the facts and decides. The future waits only for stores of other machines.

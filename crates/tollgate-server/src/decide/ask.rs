@@ -6,20 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use tollgate_http::PathForm;
 use tollgate_policy::{FactName, FactValue, FactValues, Facts, Outcome};
-
-/// The most questions of a list. They are answered at once, so others wait for them.
-const MOST_ASKS: usize = 1000;
-
-/// The most sets of facts that are decided together.
-const MOST_SETS: usize = 100;
-
-fn at_most<E: de::Error>(n: usize, most: usize, what: &str) -> Result<(), E> {
-    match n <= most {
-        true => Ok(()),
-        false => Err(E::custom(format_args!("{n} {what}, of at most {most}"))),
-    }
-}
 
 /// One question, or several.
 #[derive(Debug)]
@@ -105,6 +93,41 @@ impl From<Ended> for Outcome {
 #[derive(Debug, Default)]
 pub(super) struct FactList<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
+impl FactList<'_> {
+    /// Brings paths into the form in which rules see them, without a query.
+    fn normalize(&mut self, form: PathForm) {
+        for (_, path) in self.0.iter_mut().filter(|(name, _)| name == "path") {
+            let end = path.find(['?', '#']).unwrap_or(path.len());
+            let seen = form.of(path.get(..end).unwrap_or(path));
+            if *seen != **path {
+                *path = Cow::Owned(seen.into_owned());
+            }
+        }
+    }
+}
+
+impl Asks<'_> {
+    /// Brings paths into the form in which rules see them.
+    pub(super) fn normalize(&mut self, form: PathForm) {
+        let asks = match self {
+            Self::One(ask) => std::slice::from_mut(ask),
+            Self::Many(asks) => asks.as_mut_slice(),
+        };
+        let sets = asks.iter_mut().flat_map(|ask| &mut ask.sets);
+        sets.for_each(|set| set.normalize(form));
+    }
+}
+
+/// Returns a name as policies have it: `header.x-api-key` is `header:x-api-key`.
+fn canonical(name: Cow<'_, str>) -> Cow<'_, str> {
+    let parts = name.split_once('.');
+    let parts = parts.filter(|(kind, _)| ["header", "query", "cookie"].contains(kind));
+    match parts {
+        Some((kind, rest)) => Cow::Owned(format!("{kind}:{rest}")),
+        None => name,
+    }
+}
+
 impl Facts for FactList<'_> {
     fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
         self.0.fact(name)
@@ -133,9 +156,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Asks<'a> {
             }
 
             fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
-                let asks: Vec<_> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
-                at_most(asks.len(), MOST_ASKS, "questions")?;
-                Ok(Asks::Many(asks))
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Asks::Many)
             }
         }
         deserializer.deserialize_any(OneOrMany)
@@ -158,9 +179,7 @@ fn sets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FactList<'de>>
         }
 
         fn visit_seq<S: SeqAccess<'de>>(self, seq: S) -> Result<Self::Value, S::Error> {
-            let sets: Vec<_> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
-            at_most(sets.len(), MOST_SETS, "sets of facts")?;
-            Ok(sets)
+            Vec::deserialize(SeqAccessDeserializer::new(seq))
         }
     }
     deserializer.deserialize_any(OneOrMany)
@@ -184,6 +203,7 @@ impl<'de> Visitor<'de> for FactsVisitor {
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
         let mut facts = Vec::new();
         while let Some(Text(name)) = map.next_key()? {
+            let name = canonical(name);
             let values = map.next_value();
             let values = values
                 .map_err(|error| de::Error::custom(format_args!("fact `{name}`: {error}")))?;

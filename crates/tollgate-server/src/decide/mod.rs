@@ -24,7 +24,7 @@ const MOST_SETS: usize = 1000;
 /// Answers `/decide`: one question, or a list of them.
 pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
     let start = Instant::now();
-    let asks: Asks<'_> = match serde_json::from_slice(body) {
+    let mut asks: Asks<'_> = match serde_json::from_slice(body) {
         Ok(asks) => asks,
         Err(error) => return malformed(&error),
     };
@@ -32,6 +32,7 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
         let error = format_args!("a body has at most {MOST_SETS} sets of facts");
         return failure(StatusCode::PAYLOAD_TOO_LARGE, &error);
     }
+    asks.normalize(service.path_form());
     let mut out = Vec::with_capacity(256);
     match &asks {
         Asks::One(ask) => {

@@ -113,6 +113,45 @@ async fn facts_are_texts_numbers_lists_or_null() {
     service.end().await;
 }
 
+/// As rules see the requests of proxies, so that a program's client can't go around a rule either.
+#[tokio::test]
+async fn paths_have_the_form_that_the_file_says() {
+    let rule = "[[rule]]\nname = 'login'\nwhen = { path = '/login' }\nlimit = '9/d'";
+    let normalized = format!("client = {{ path = 'normalized' }}\n{rule}");
+    let rules = async |service: &Running, path: &str| {
+        let said = service.decide(json!({"facts": {"path": path}})).await;
+        said["limits"].as_array().unwrap().len()
+    };
+    let (plain, strict) = (
+        Running::start(rule).await,
+        Running::start(&normalized).await,
+    );
+    for (path, by_default, by_file) in [
+        ("/login", 1, 1),
+        ("/login?next=/", 1, 1),
+        ("/%6cogin", 1, 1),
+        ("/a/../login", 0, 1),
+        ("//login", 1, 1),
+        ("/logout", 0, 0),
+    ] {
+        let found = (rules(&plain, path).await, rules(&strict, path).await);
+        assert_eq!(found, (by_default, by_file), "{path}");
+    }
+    plain.end().await;
+    strict.end().await;
+}
+
+#[tokio::test]
+async fn headers_have_both_names_that_policies_have() {
+    let policy = "[[rule]]\nname = 'a'\nkey = 'header:x-api-key'\nlimit = '9/d'";
+    let service = Running::start(policy).await;
+    for name in ["header:x-api-key", "header.x-api-key", "header.X-Api-Key"] {
+        let said = service.decide(json!({"facts": {name: "k1"}})).await;
+        assert_eq!(said["allowed"], true, "{name}");
+    }
+    service.end().await;
+}
+
 #[tokio::test]
 async fn lists_shadows_and_waits_are_said() {
     let policy = "\

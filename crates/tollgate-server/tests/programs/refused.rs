@@ -73,37 +73,12 @@ async fn an_error_names_the_field() {
 }
 
 #[tokio::test]
-async fn lists_are_bounded() {
-    let service = Running::start(POLICY).await;
-    let list = |n: usize, of: &str| format!("[{}]", vec![of; n].join(","));
-    let ask = r#"{"facts": {"user": "ann"}}"#;
-    assert_eq!(service.post("/decide", list(1000, ask)).await.0, 200);
-    let (status, said) = service.post("/decide", list(1001, ask)).await;
-    assert_eq!(status, 400);
-    let error = said["error"].as_str().unwrap();
-    assert!(
-        error.starts_with("1001 questions, of at most 1000"),
-        "{error}"
-    );
-    let sets = |n| format!(r#"{{"facts": {}}}"#, list(n, r#"{"user": "ann"}"#));
-    assert_eq!(service.post("/decide", sets(100)).await.0, 200);
-    let (status, said) = service.post("/decide", sets(101)).await;
-    assert_eq!(status, 400);
-    let error = said["error"].as_str().unwrap();
-    assert!(
-        error.starts_with("101 sets of facts, of at most 100"),
-        "{error}"
-    );
-    service.end().await;
-}
-
-#[tokio::test]
 async fn bodies_are_bounded() {
     let service = Running::start_with(POLICY, |it| it.limits.body_bytes = 1000).await;
     let (status, said) = service.post("/decide", "x".repeat(1001)).await;
     assert_eq!(
-        (status, said.as_str()),
-        (413, Some("a body has at most 1000 bytes\n"))
+        (status, said["error"].as_str()),
+        (413, Some("a body has at most 1000 bytes"))
     );
     let most = format!("{:>1000}", r#"{"facts": {"user": "ann"}}"#);
     assert_eq!(service.post("/decide", most).await.0, 200);
@@ -115,7 +90,10 @@ async fn other_paths_and_methods_are_told_what_there_is() {
     let service = Running::start(POLICY).await;
     let (status, said) = service.post("/", "").await;
     assert_eq!(status, 404);
-    assert!(said.as_str().unwrap().contains("/decide"), "{said}");
+    assert!(
+        said["error"].as_str().unwrap().contains("/decide"),
+        "{said}"
+    );
     let url = format!("http://{}/decide", service.address);
     let response = service.client.get(url).send().await.unwrap();
     assert_eq!(
