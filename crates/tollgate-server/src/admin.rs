@@ -12,6 +12,7 @@ use http::header::{ALLOW, AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use subtle::ConstantTimeEq;
+use tokio::sync::Mutex;
 use tollgate_policy::Secret;
 
 use self::fields::Refused;
@@ -41,6 +42,8 @@ pub(crate) struct Admin {
     /// The limits of this address.
     pub(crate) limits: Limits,
     pub(crate) budget: Arc<Budget>,
+    /// Who has it reads the metrics.
+    pub(crate) scrapes: Mutex<()>,
 }
 
 /// What there is, and whether it needs the token.

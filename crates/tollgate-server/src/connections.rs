@@ -20,6 +20,7 @@ use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 use self::requests::Requests;
@@ -231,14 +232,17 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
+                // The others are polled also when a busy client has used up what tokio lets a task do
+                // at once.
+                //
                 // An error is the client's: it has left, or does not speak HTTP.
                 _ = connection.as_mut() => return,
-                _ = self.stop.wait_for(|stop| *stop), if !stops => {
+                _ = unconstrained(self.stop.wait_for(|stop| *stop)), if !stops => {
                     connection.as_mut().graceful_shutdown();
                     stops = true;
                     continue;
                 }
-                ordered = self.ordered.changed() => {
+                ordered = unconstrained(self.ordered.changed()) => {
                     let orders = *self.ordered.borrow_and_update();
                     if ordered.is_err() || orders.cut {
                         return;
@@ -247,7 +251,7 @@ impl Connection {
                         continue;
                     }
                 }
-                () = timer.as_mut() => {
+                () = unconstrained(timer.as_mut()) => {
                     if requests.next_period() {
                         self.counts.0.stalled.fetch_add(1, Relaxed);
                         return;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 
 use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 use tokio::time::Instant;
 use tollgate_policy::{LivePolicy, Reloaded, Watch};
 
@@ -192,6 +192,7 @@ impl Server {
                 since: SystemTime::now(),
                 limits: limits.clone(),
                 budget: Arc::clone(&budget),
+                scrapes: Mutex::default(),
             });
             tokio::spawn(connections::serve(
                 listener,

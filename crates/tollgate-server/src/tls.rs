@@ -26,7 +26,12 @@ pub enum TlsError {
         why: String,
     },
     /// The key is not that of the certificate, or is of a kind that is not supported.
-    Pair(rustls::Error),
+    Pair {
+        /// The files.
+        settings: TlsSettings,
+        /// Why.
+        error: rustls::Error,
+    },
 }
 
 impl fmt::Display for TlsError {
@@ -35,7 +40,14 @@ impl fmt::Display for TlsError {
             Self::File { field, path, why } => {
                 write!(f, "the {field} in {}: {why}", path.display())
             }
-            Self::Pair(error) => write!(f, "the key and the certificate: {error}"),
+            Self::Pair { settings, error } => {
+                let [certificate, key] = [&settings.certificate, &settings.key];
+                let (certificate, key) = (certificate.display(), key.display());
+                write!(
+                    f,
+                    "the certificate in {certificate} and the key in {key}: {error}"
+                )
+            }
         }
     }
 }
@@ -82,10 +94,13 @@ fn config(settings: &TlsSettings) -> Result<ServerConfig, TlsError> {
     let key = PrivateKeyDer::from_pem_file(path).map_err(|error| failed("key", path, error))?;
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions();
-    let builder = builder.map_err(TlsError::Pair)?.with_no_client_auth();
-    let mut config = builder
-        .with_single_cert(chain, key)
-        .map_err(TlsError::Pair)?;
+    let unsuited = |error| TlsError::Pair {
+        settings: settings.clone(),
+        error,
+    };
+    let builder = builder.map_err(unsuited)?.with_no_client_auth();
+    let config = builder.with_single_cert(chain, key);
+    let mut config = config.map_err(unsuited)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -12,10 +12,12 @@ use crate::service::{Answer, of_kind, text};
 use crate::state::unix_seconds;
 
 pub(super) async fn answer(admin: Arc<Admin>) -> Answer {
-    // It visits all slots of all tables.
+    // It visits all slots of all tables, so one does it at a time.
+    let _one = admin.scrapes.lock().await;
+    let all = Arc::clone(&admin);
     let written = tokio::task::spawn_blocking(move || {
         let mut out = String::new();
-        admin.write(&mut out).map(|()| out)
+        all.write(&mut out).map(|()| out)
     });
     match written.await {
         Ok(Ok(out)) => of_kind(StatusCode::OK, "text/plain; version=0.0.4", out),

@@ -192,5 +192,6 @@ async fn errors_name_the_file() {
     certify(&folder);
     fs::write(&tls.key, old).unwrap();
     let said = failed(tls).await;
-    assert!(said.starts_with("the key and the certificate: "), "{said}");
+    let files = format!("the certificate in {chain} and the key in {key}: ");
+    assert!(said.starts_with(&files), "{said}");
 }
