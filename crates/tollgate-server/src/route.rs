@@ -23,7 +23,10 @@ pub(crate) async fn answer(
 ) -> Response<Either<Full<Bytes>, envoy::Reply>> {
     match envoy::is_call(&request) {
         true => envoy::answer(service, request).await.map(Either::Right),
-        false => plain(service, peer, request).await.map(Either::Left),
+        // Its future is large, and connections move it several times.
+        false => Box::pin(plain(service, peer, request))
+            .await
+            .map(Either::Left),
     }
 }
 

@@ -10,6 +10,7 @@ mod say;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, Version};
@@ -35,26 +36,44 @@ pub(crate) fn is_call(request: &Request<Incoming>) -> bool {
 
 /// Answers a call.
 pub(crate) async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Response<Reply> {
-    let (head, body) = request.into_parts();
-    let answer = match (head.method, head.uri.path()) {
-        (Method::POST, "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit") => {
-            let patience = frame::timeout(&head.headers);
-            match frame::read(body, &service.limits).await {
-                Ok(request) => decide::decide(&service, &request, patience)
-                    .await
-                    .map(|answer| frame::answer(&answer)),
-                Err(status) => Err(status),
-            }
+    let method = match (request.method(), request.uri().path()) {
+        (&Method::POST, SHOULD_RATE_LIMIT) => Some(Called::ShouldRateLimit),
+        (&Method::POST, "/grpc.health.v1.Health/Check") => Some(Called::Health),
+        _ => None,
+    };
+    let patience = frame::timeout(request.headers());
+    let body = request.into_body();
+    let answer = match method {
+        Some(Called::ShouldRateLimit) => should_rate_limit(&service, body, patience).await,
+        Some(Called::Health) => {
+            let request = frame::read(body, &service.limits).await;
+            let answer = request.and_then(|request| health(&service, &request));
+            answer.map(|answer| frame::answer(&answer))
         }
-        (Method::POST, "/grpc.health.v1.Health/Check") => {
-            match frame::read(body, &service.limits).await {
-                Ok(request) => health(&service, &request).map(|answer| frame::answer(&answer)),
-                Err(status) => Err(status),
-            }
-        }
-        _ => Err(Status::new(StatusOfCall::Unimplemented, KNOWN)),
+        None => Err(Status::new(StatusOfCall::Unimplemented, KNOWN)),
     };
     answer.unwrap_or_else(|status| frame::refuse(&status))
+}
+
+const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+enum Called {
+    ShouldRateLimit,
+    Health,
+}
+
+async fn should_rate_limit(
+    service: &Service,
+    body: Incoming,
+    patience: Option<Duration>,
+) -> Result<Response<Reply>, Status> {
+    let request = frame::read(body, &service.limits).await?;
+    let (answer, delay) = decide::decide(service, &request, patience).await?;
+    if !delay.is_zero() {
+        // If Envoy leaves, others may wait behind this request: its permits stay taken.
+        Box::pin(tokio::time::sleep(delay)).await;
+    }
+    Ok(frame::answer(&answer))
 }
 
 const KNOWN: &str = "there is envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit and \
