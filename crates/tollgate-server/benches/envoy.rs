@@ -9,8 +9,9 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use std::{fs, future};
@@ -78,35 +79,31 @@ fn main() {
 /// A server, with one thread.
 struct Contestant {
     address: SocketAddr,
-    thread: Arc<Mutex<String>>,
+    /// The file with the time that the thread has run.
+    thread: PathBuf,
     _runtime: Runtime,
 }
 
 impl Contestant {
     fn start<F: Future<Output = SocketAddr>>(begin: impl FnOnce() -> F) -> Self {
-        let thread = Arc::<Mutex<String>>::default();
-        let of_runtime = Arc::clone(&thread);
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
-            .on_thread_start(move || {
-                let this = fs::read_link("/proc/thread-self").expect("Linux");
-                let mut first = of_runtime.lock().expect("no panic");
-                if first.is_empty() {
-                    *first = format!("/proc/{}/schedstat", this.display());
-                }
-            })
-            .build()
-            .expect("a runtime");
-        let address = runtime.block_on(begin());
+            .build();
+        let runtime = runtime.expect("a runtime");
+        let (thread, address) = runtime.block_on(async {
+            // A task runs in the only thread that has tasks.
+            let thread = tokio::spawn(async { fs::read_link("/proc/thread-self").expect("Linux") });
+            (thread.await.expect("no panic"), begin().await)
+        });
         Self {
             address,
-            thread,
+            thread: Path::new("/proc").join(thread).join("schedstat"),
             _runtime: runtime,
         }
     }
 
-    fn tollgate(policy: std::path::PathBuf) -> Self {
+    fn tollgate(policy: PathBuf) -> Self {
         Self::start(|| async {
             let mut settings = Settings::default();
             settings.policy = Some(policy);
@@ -135,8 +132,7 @@ impl Contestant {
 
     /// The time that the thread has run.
     fn cpu(&self) -> Duration {
-        let file = self.thread.lock().expect("no panic");
-        let text = fs::read_to_string(&*file).expect("Linux");
+        let text = fs::read_to_string(&self.thread).expect("Linux");
         let nanos = text.split(' ').next().and_then(|nanos| nanos.parse().ok());
         Duration::from_nanos(nanos.expect("Linux"))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use tollgate::Denied;
 use tollgate_http::PathForm;
 use tollgate_policy::{Policy, Reason, RemoteError};
@@ -15,14 +16,33 @@ use crate::counters::Protocol;
 use crate::overrides::Taken;
 use crate::service::{Decided, Service};
 
-/// Answers a request whose caller waits for so long, if that is known.
+/// Answers a request whose caller waits for so long, if that is known. Returns the answer, and how
+/// long it must wait.
 pub(super) async fn decide(
     service: &Service,
     request: &RateLimitRequest,
     patience: Option<Duration>,
-) -> Result<RateLimitResponse, Status> {
-    let start = Instant::now();
+) -> Result<(RateLimitResponse, Duration), Status> {
     let policy = service.policy.load();
+    let is_asynchronous = policy.is_asynchronous();
+    let deciding = decide_by(service, policy, request, patience);
+    match is_asynchronous {
+        // A decision takes much room. It is kept only where it waits for a store.
+        true => Box::pin(deciding).await,
+        false => deciding.now_or_never().unwrap_or_else(|| {
+            let message = "a limit of this process waits";
+            Err(Status::new(StatusOfCall::Internal, message))
+        }),
+    }
+}
+
+async fn decide_by(
+    service: &Service,
+    policy: Arc<Policy>,
+    request: &RateLimitRequest,
+    patience: Option<Duration>,
+) -> Result<(RateLimitResponse, Duration), Status> {
+    let start = Instant::now();
     let form = policy.client().path.map(PathForm::from).unwrap_or_default();
     let all = descriptor::read(request, form)?;
     let (asking, changing): (Vec<_>, Vec<_>) = all
@@ -33,7 +53,8 @@ pub(super) async fn decide(
         Ok(own) => own,
         Err((index, denied)) => {
             service.counters.took(Protocol::Envoy, start.elapsed());
-            return Ok(say::denied_by_own(service, &all, index, denied));
+            let answer = say::denied_by_own(service, &all, index, denied);
+            return Ok((answer, Duration::ZERO));
         }
     };
     let decided = decide_by_policy(service, &policy, &asking).await;
@@ -55,7 +76,7 @@ pub(super) async fn decide(
         // If a store does not answer, its grant stays as it is.
         let _ = decided.undo_async().await;
         service.counters.took(Protocol::Envoy, start.elapsed());
-        return Ok(answer);
+        return Ok((answer, Duration::ZERO));
     }
     let answer = said.allowed(&own);
     // Envoy does not tell when its request ends, so a place is free at once.
@@ -65,11 +86,7 @@ pub(super) async fn decide(
         changed.map_err(|why| Status::new(StatusOfCall::Unavailable, why.to_string()))?;
     }
     service.counters.took(Protocol::Envoy, start.elapsed());
-    if !delay.is_zero() {
-        // If Envoy leaves, others may wait behind this request: its permits stay taken.
-        tokio::time::sleep(delay).await;
-    }
-    Ok(answer)
+    Ok((answer, delay))
 }
 
 async fn decide_by_policy(

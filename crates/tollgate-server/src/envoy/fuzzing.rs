@@ -127,7 +127,7 @@ pub fn request(domain: String, descriptors: Vec<Descriptor>, hits_addend: u32) {
 fn check(service: &Service, request: &RateLimitRequest) -> bool {
     // Nothing waits: there is no time for it.
     let decided = decide(service, request, Some(Duration::ZERO)).now_or_never();
-    let Ok(answer) = decided.expect("no store is asked") else {
+    let Ok((answer, _)) = decided.expect("no store is asked") else {
         return false;
     };
     assert_eq!(answer.statuses.len(), request.descriptors.len());

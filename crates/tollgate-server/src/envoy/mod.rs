@@ -37,34 +37,52 @@ pub(crate) fn is_call(request: &Request<Incoming>) -> bool {
 
 /// Answers a call.
 pub(crate) async fn answer(service: Arc<Service>, request: Request<Incoming>) -> Response<Reply> {
-    let (head, body) = request.into_parts();
-    let path = head.uri.path();
-    let answer = match head.method == Method::POST && [DECIDE, CHECK].contains(&path) {
-        true => {
-            let patience = frame::timeout(&head.headers);
-            called(&service, path, patience, body).await
+    let method = match (request.method(), request.uri().path()) {
+        (&Method::POST, SHOULD_RATE_LIMIT) => Some(Called::ShouldRateLimit),
+        (&Method::POST, "/grpc.health.v1.Health/Check") => Some(Called::Health),
+        _ => None,
+    };
+    let patience = frame::timeout(request.headers());
+    let body = request.into_body();
+    let answer = match method {
+        Some(Called::ShouldRateLimit) => should_rate_limit(&service, body, patience).await,
+        Some(Called::Health) => {
+            let request = message(&service, body).await;
+            let answer = request.and_then(|request| health(&service, &request));
+            answer.map(|answer| frame::answer(&answer))
         }
-        false => Err(Status::new(StatusOfCall::Unimplemented, KNOWN)),
+        None => Err(Status::new(StatusOfCall::Unimplemented, KNOWN)),
     };
     answer.unwrap_or_else(|status| frame::refuse(&status))
 }
 
-const DECIDE: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
-const CHECK: &str = "/grpc.health.v1.Health/Check";
-
-async fn called(
-    service: &Arc<Service>,
-    path: &str,
-    patience: Option<Duration>,
+/// Reads the only message of a call.
+async fn message<M: prost::Message + Default>(
+    service: &Service,
     body: Incoming,
-) -> Result<Response<Reply>, Status> {
+) -> Result<M, Status> {
     let body = read(&service.limits, &service.budget, body).await?;
-    if path == CHECK {
-        let health = health(service, &frame::decode(&*body)?)?;
-        return Ok(frame::answer(&health));
+    frame::decode(&*body)
+}
+
+const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+enum Called {
+    ShouldRateLimit,
+    Health,
+}
+
+async fn should_rate_limit(
+    service: &Service,
+    body: Incoming,
+    patience: Option<Duration>,
+) -> Result<Response<Reply>, Status> {
+    let request = message(service, body).await?;
+    let (answer, delay) = decide::decide(service, &request, patience).await?;
+    if !delay.is_zero() {
+        // If Envoy leaves, others may wait behind this request: its permits stay taken.
+        Box::pin(tokio::time::sleep(delay)).await;
     }
-    let request = frame::decode(&*body)?;
-    let answer = decide::decide(service, &request, patience).await?;
     Ok(frame::answer(&answer))
 }
 
