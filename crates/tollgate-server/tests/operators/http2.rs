@@ -13,7 +13,11 @@ const POLICY: &str = "[[rule]]\nname = 'user'\nkey = 'user'\nlimit = '1000000/36
 
 async fn connect(service: &Running) -> SendRequest<Bytes> {
     let stream = TcpStream::connect(service.address).await.unwrap();
-    let (client, connection) = h2::client::handshake(stream).await.unwrap();
+    // With a small window, the answers of a thousand requests come in pieces of a byte, and the
+    // client takes that for an attack.
+    let mut builder = h2::client::Builder::new();
+    builder.initial_connection_window_size(1024 * 1024);
+    let (client, connection) = builder.handshake(stream).await.unwrap();
     tokio::spawn(connection);
     client.ready().await.unwrap()
 }
