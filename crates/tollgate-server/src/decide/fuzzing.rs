@@ -94,3 +94,25 @@ fn said(answering: impl Future<Output = Answer>) -> (StatusCode, Value) {
     let said = serde_json::from_slice(&body).expect("JSON");
     (head.status, said)
 }
+
+#[cfg(test)]
+mod tests {
+    /// The seeds of the target pass, also if nothing fuzzes.
+    #[test]
+    fn bodies_of_each_kind_pass() {
+        let bodies = [
+            "",
+            "{}",
+            "[]",
+            r#"{"facts": {}}"#,
+            r#"{"facts": {"a": "deny"}}"#,
+            r#"{"facts": {"client-ip": "192.0.2.1", "path": "/a/b"}}"#,
+            r#"{"facts": {"a": "x", "b": 7}, "hold": true}"#,
+            r#"[{"facts": [{"a": "x"}, {"b": [1, 2]}], "hold": true}, {"facts": {"a": null}}]"#,
+            r#"{"token": "00000000000000000000000000000000", "status": 401}"#,
+        ];
+        for body in bodies {
+            super::body(body.as_bytes());
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! `/decide`, `/finish` and `/undo`: what programs ask, in JSON.
 
 mod ask;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
+#[cfg_attr(test, allow(unreachable_pub, reason = "it is public for fuzzing"))]
 pub mod fuzzing;
 mod say;
 
