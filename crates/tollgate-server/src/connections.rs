@@ -175,6 +175,7 @@ impl Connection {
     {
         // Answers are small: none waits for another.
         let _ = stream.set_nodelay(true);
+        bound_unread(&stream, self.limits.body_time);
         match tls {
             Tls::Off => self.serve(stream, peer.ip(), answer).await,
             #[cfg(feature = "tls")]
@@ -232,8 +233,8 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                // The others are polled also when a busy client has used up what tokio lets a task do
-                // at once.
+                // The others are also polled after a busy client has used up what tokio lets a task
+                // do at once.
                 //
                 // An error is the client's: it has left, or does not speak HTTP.
                 _ = connection.as_mut() => return,
@@ -273,6 +274,19 @@ impl Connection {
         }
     }
 }
+
+/// Lets the system drop what a client does not take, also when the connection is closed. Otherwise
+/// it would keep some megabytes of each for minutes.
+#[cfg(target_os = "linux")]
+fn bound_unread(stream: &TcpStream, time: Duration) {
+    let ms = time.saturating_mul(2).as_millis();
+    let ms = u32::try_from(ms).unwrap_or(u32::MAX);
+    // If the system can't, the connection works all the same.
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, ms);
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn bound_unread(_: &TcpStream, _: Duration) {}
 
 fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());

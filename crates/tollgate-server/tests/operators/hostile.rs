@@ -90,6 +90,7 @@ async fn connections_beyond_the_limit_are_closed_at_once() {
     let service = Running::start_with(POLICY, |settings| {
         settings.limits.connections = 3;
         settings.limits.body_time = Duration::from_secs(3600);
+        settings.limits.drain = Duration::ZERO;
     })
     .await;
     let mut kept = Vec::new();

@@ -162,16 +162,21 @@ async fn requests_in_a_row_are_answered_in_order() {
 /// A client that only writes is closed, when neither the system nor the service has room.
 #[tokio::test]
 async fn a_client_that_only_writes_is_closed() {
-    let service = Running::start_with(POLICY, |settings| {
+    let mut service = Running::start_with(POLICY, |settings| {
         settings.limits.body_time = Duration::from_millis(300);
         settings.limits.idle = Duration::from_millis(300);
     })
     .await;
+    // The service closes idle connections so soon that none can be used again.
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
+    service.client = client.build().unwrap();
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     SockRef::from(&stream).set_recv_buffer_size(4096).unwrap();
     // The system keeps megabytes of them.
     let requests = REQUEST.repeat(2000);
-    while stream.write_all(&requests).await.is_ok() {}
+    let writing = tokio::spawn(async move { while stream.write_all(&requests).await.is_ok() {} });
+    while service.metric("tollgate_connections_total").await == 0 {}
     service.until_open(0).await;
     service.end().await;
+    writing.abort();
 }
