@@ -464,8 +464,9 @@ fn the_guide_names_options_that_there_are() {
     let options: std::collections::BTreeSet<_> = words
         .filter(|word| word.starts_with("--") && word.len() > 4)
         .collect();
-    // These are options of cargo.
+    // These are options of cargo and of containers.
     let others = [
+        "--from",
         "--locked",
         "--root",
         "--path",
