@@ -1,7 +1,7 @@
 //! `tollgate serve`: a service that decides.
 
 use std::error::Error;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     connections: u32,
 
     /// How long requests that have begun may take when the service ends
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     drain_s: u64,
 
     /// Log in JSON, a line for each event
@@ -139,6 +139,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         .with_max_level(LevelFilter::INFO)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
+        // A log that can't be written must not end what the service does.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr);
     match arguments.log_json {
         true => log.json().init(),
@@ -177,12 +179,13 @@ async fn serve(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     } else {
         "http"
     };
+    // A signal that comes while the service starts is not lost.
+    let mut signals = Signals::new()?;
     let server = match Server::bind(settings).await {
         Ok(server) => server,
         Err(error) => return Ok(unusable(&error.to_string())),
     };
     let handle = server.handle();
-    let mut signals = Signals::new()?;
     greet(arguments, scheme, &server);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let ends_at_once = async {
@@ -255,19 +258,22 @@ impl Signals {
 /// Says where the service is, and how to try it.
 fn greet(arguments: &Arguments, scheme: &str, server: &Server) {
     let address = server.address();
-    match &arguments.file {
-        Some(file) => println!(
+    let by = match &arguments.file {
+        Some(file) => format!(
             "tollgate decides by {} at {scheme}://{address}",
             file.display()
         ),
-        None => println!(
+        None => format!(
             "tollgate decides at {scheme}://{address}: 100 requests a minute for each client address"
         ),
-    }
-    println!(
-        "  try      curl -s {scheme}://{address}/decide -d '{{\"facts\": {{\"client-ip\": \"192.0.2.1\"}}}}'"
-    );
+    };
+    let facts = "'{\"facts\": {\"client-ip\": \"192.0.2.1\"}}'";
+    let mut lines = format!("{by}\n  try      curl -s {scheme}://{address}/decide -d {facts}\n");
     if let Some(admin) = server.admin_address() {
-        println!("  metrics  curl -s {scheme}://{admin}/metrics");
+        lines += &format!("  metrics  curl -s {scheme}://{admin}/metrics\n");
     }
+    // If nobody can read it, the service decides all the same.
+    let mut out = std::io::stdout();
+    let _ = out.write_all(lines.as_bytes());
+    let _ = out.flush();
 }

@@ -20,13 +20,18 @@ struct Service {
 
 impl Service {
     fn start(arguments: &[&str]) -> Self {
-        Self::start_by(Command::new(env!("CARGO_BIN_EXE_tollgate")), arguments)
+        Self::start_with_log(arguments, Stdio::piped())
     }
 
-    fn start_by(mut command: Command, arguments: &[&str]) -> Self {
+    fn start_with_log(arguments: &[&str], log: Stdio) -> Self {
+        let program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        Self::start_by(program, arguments, log)
+    }
+
+    fn start_by(mut command: Command, arguments: &[&str], log: Stdio) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.args(arguments);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the program runs");
         let out = BufReader::new(child.stdout.take().expect("an output"));
         let lines = deadline("the service", move || {
@@ -433,7 +438,7 @@ fn it_outlives_a_lack_of_file_descriptors() {
     let others: String = (3..10).map(|n| format!("exec {n}</dev/null; ")).collect();
     command.args(["-c", &format!("ulimit -n 32; {others} exec \"$0\" \"$@\"")]);
     command.arg(env!("CARGO_BIN_EXE_tollgate"));
-    let mut service = Service::start_by(command, &[]);
+    let mut service = Service::start_by(command, &[], Stdio::piped());
     service.logged("the limit of open files allows fewer connections");
     let connect = |_| TcpStream::connect(&service.address).expect("a connection");
     let taken: Vec<_> = (0..30).map(connect).collect();
@@ -459,8 +464,9 @@ fn the_guide_names_options_that_there_are() {
     let options: std::collections::BTreeSet<_> = words
         .filter(|word| word.starts_with("--") && word.len() > 4)
         .collect();
-    // These are options of cargo.
+    // These are options of cargo and of containers.
     let others = [
+        "--from",
         "--locked",
         "--root",
         "--path",
@@ -477,4 +483,38 @@ fn the_guide_names_options_that_there_are() {
     let (_, run) = guide.split_once("\nExecStart=").expect("a unit");
     let run = run.lines().next().expect("a line");
     assert!(run.starts_with("/usr/local/bin/tollgate serve /"), "{run}");
+}
+
+/// A disk that is full must not end what the service does.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_can_not_be_written_does_no_harm() {
+    let folder = folder("serve-full-log");
+    fs::create_dir_all(&folder).expect("the folder can be created");
+    let (file, state) = (folder.join("limits.toml"), folder.join("limits.state"));
+    let rule = |n: u32| format!("[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '{n}/365d'\n");
+    fs::write(&file, rule(100)).expect("it can be written");
+    let paths = [&file, &state].map(|path| path.to_str().expect("text").to_owned());
+    let full = fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("it is there");
+    let service = Service::start_with_log(&[&paths[0], "--state", &paths[1]], full.into());
+    for n in [200, 300] {
+        let new = folder.join("new");
+        fs::write(&new, rule(n)).expect("it can be written");
+        fs::rename(&new, &file).expect("it can be renamed");
+        // The second change is followed too.
+        while !service
+            .decide("{\"user\": \"ann\"}")
+            .contains(&format!("\"quota\":{n}"))
+        {
+            std::thread::yield_now();
+        }
+    }
+    let left = remaining(&service);
+    service.signal("TERM");
+    assert_eq!(service.code(), Some(0));
+    let service = Service::start(&[&paths[0], "--state", &paths[1]]);
+    assert_eq!(remaining(&service), left - 1);
 }

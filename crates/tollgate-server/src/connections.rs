@@ -302,7 +302,7 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(1024)
+        .max_concurrent_streams(128)
         .keep_alive_interval(limits.idle);
     builder
 }

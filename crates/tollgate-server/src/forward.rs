@@ -76,11 +76,7 @@ pub(crate) fn answer(
             later(async move {
                 let decided = deciding.await;
                 let (answer, delay) = said(&service, proxy, start, &decided);
-                if decided.needs_finish() {
-                    // A store frees a place if it is told. The client need not wait for that. If
-                    // the store does not answer, the place is free when its lease is over.
-                    tokio::spawn(async move { drop(decided.settle_async(&()).await) });
-                }
+                service.end(decided);
                 after(delay, answer).await
             })
         }

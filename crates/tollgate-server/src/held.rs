@@ -1,6 +1,7 @@
 //! Decisions that wait for the end of their request.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,11 +16,13 @@ pub(crate) struct Held {
     life: Duration,
     most: usize,
     all: Mutex<All>,
+    /// Decisions for which there was no room.
+    pub(crate) refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct All {
-    by_token: HashMap<u128, Decision<Arc<Policy>>>,
+    by_token: HashMap<u128, (Instant, Decision<Arc<Policy>>)>,
     /// All have the same life, so the first one ends first. Those that were ended early stay here
     /// for a while.
     order: VecDeque<(Instant, u128)>,
@@ -28,9 +31,11 @@ struct All {
 impl Held {
     pub(crate) fn new(life: Duration, most: usize) -> Self {
         Self {
-            life,
+            // The end of a longer life might be beyond the end of time.
+            life: life.min(Duration::from_secs(365 * 86_400)),
             most,
             all: Mutex::default(),
+            refused: AtomicU64::new(0),
         }
     }
 
@@ -50,8 +55,6 @@ impl Held {
         let Some(token) = parse(token) else {
             return Err(Box::new(decision));
         };
-        let now = Instant::now();
-        let lapsed = self.take_lapsed(now);
         let mut all = self.lock();
         if all.by_token.len() >= self.most {
             return Err(Box::new(decision));
@@ -61,19 +64,25 @@ impl Held {
             let All { by_token, order } = &mut *all;
             order.retain(|(_, token)| by_token.contains_key(token));
         }
-        let before = all.by_token.insert(token, decision);
-        all.order.push_back((now + self.life, token));
-        drop(all);
-        // They may free places, which takes longer than the lock should be held.
-        drop((lapsed, before));
+        let end = Instant::now() + self.life;
+        all.by_token.insert(token, (end, decision));
+        all.order.push_back((end, token));
         Ok(())
     }
 
-    /// Returns the decision of a token, once.
+    /// Returns whether one more decision can be held.
+    pub(crate) fn has_room(&self) -> bool {
+        self.lock().by_token.len() < self.most
+    }
+
+    /// Returns the decision of a token, once. One whose time is over stays for
+    /// [`take_lapsed`](Self::take_lapsed): who takes it frees its places, also those of stores.
     pub(crate) fn take(&self, token: &str) -> Option<Decision<Arc<Policy>>> {
         let token = parse(token)?;
-        drop(self.take_lapsed(Instant::now()));
-        self.lock().by_token.remove(&token)
+        let mut all = self.lock();
+        let is_in_time = all.by_token.get(&token)?.0 > Instant::now();
+        let taken = is_in_time.then(|| all.by_token.remove(&token));
+        taken.flatten().map(|(_, decision)| decision)
     }
 
     /// Returns the decisions whose time is over.
@@ -82,7 +91,7 @@ impl Held {
         let mut all = self.lock();
         while let Some((_, token)) = all.order.front().copied().filter(|(end, _)| *end <= now) {
             all.order.pop_front();
-            lapsed.extend(all.by_token.remove(&token));
+            lapsed.extend(all.by_token.remove(&token).map(|(_, decision)| decision));
         }
         lapsed
     }
@@ -90,7 +99,8 @@ impl Held {
     /// Returns all decisions, also those whose time is not over.
     pub(crate) fn take_all(&self) -> Vec<Decision<Arc<Policy>>> {
         let all = std::mem::take(&mut *self.lock());
-        all.by_token.into_values().collect()
+        let held = all.by_token.into_values();
+        held.map(|(_, decision)| decision).collect()
     }
 
     /// Returns how many decisions are held.
@@ -158,6 +168,7 @@ mod tests {
         let token = hold(&held, &policy).unwrap();
         tokio::time::advance(Duration::from_secs(60)).await;
         assert!(held.take(&token).is_none());
+        drop(held.take_lapsed(Instant::now()));
         assert!(hold(&held, &policy).is_some());
     }
 
@@ -168,6 +179,7 @@ mod tests {
         assert!(hold(&held, &policy).is_none());
         end(held.take_all()).await;
         assert!(held.take(&token).is_none());
+        drop(held.take_lapsed(Instant::now()));
         assert!(hold(&held, &policy).is_some());
     }
 

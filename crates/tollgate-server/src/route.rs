@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::Either::{Left, Right};
-use http::header::ALLOW;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, ORIGIN};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
@@ -47,6 +47,13 @@ fn plain(service: &Arc<Service>, peer: IpAddr, request: Request<Incoming>) -> An
                 .insert(ALLOW, HeaderValue::from_static("POST"));
             return now(answer);
         }
+        // A page in a browser must not ask for the person who looks at it.
+        "/decide" | "/finish" | "/undo" if is_of_browser(&head.headers) => {
+            return now(failure(
+                StatusCode::FORBIDDEN,
+                "no page in a browser may ask",
+            ));
+        }
         "/decide" | "/finish" | "/undo" => {
             let service = Arc::clone(service);
             return later(async move { asked(&service, head.uri.path(), body).await });
@@ -74,3 +81,8 @@ async fn asked(service: &Service, path: &str, body: Incoming) -> Answer {
 }
 
 const KNOWN: &str = "there is /decide, /finish, /undo, /forward, /nginx, /healthz and /readyz";
+
+/// Returns whether a browser sends a request for a page.
+fn is_of_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site")
+}

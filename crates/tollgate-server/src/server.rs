@@ -166,7 +166,7 @@ impl Server {
         let connections = Arc::<Connections>::default();
         let service = Arc::clone(&self.service);
         let limits = self.settings.limits;
-        let deciding = tokio::spawn(connections::serve(
+        let mut deciding = tokio::spawn(connections::serve(
             self.listener,
             self.tls.clone(),
             limits.clone(),
@@ -206,12 +206,20 @@ impl Server {
         });
         let (last, is_last) = oneshot::channel();
         let mut lapsing = tokio::spawn(lapse(Arc::clone(&self.service), is_last));
-        stop.await;
+        let ended_early = tokio::select! {
+            () = stop => false,
+            _ = &mut deciding => true,
+        };
+        if ended_early {
+            tracing::error!("no connection can be accepted any more: the service ends");
+        }
         self.service.drains.store(true, Relaxed);
         let end = Instant::now() + limits.drain;
         let _ = stops.send(true);
         // It ends within the time that requests have to end.
-        let _ = deciding.await;
+        if !ended_early {
+            let _ = deciding.await;
+        }
         drop(self.watch);
         let _ = last.send(());
         // If requests took all the time, there is still a little for stores.

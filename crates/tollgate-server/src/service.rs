@@ -72,7 +72,7 @@ impl Service {
             false => text(StatusCode::OK, "ready"),
             true => text(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the service is about to stop",
+                "load balancers should send elsewhere",
             ),
         }
     }
@@ -88,12 +88,21 @@ impl Service {
         self.decide_by(self.policy.load(), sets)
     }
 
+    /// Ends a request whose end nobody says: its permits stay taken, and its places are free. A
+    /// store frees a place if it is told, for which nobody waits; if the store does not answer, the
+    /// place is free when its lease is over.
+    pub(crate) fn end(&self, decided: Decided) {
+        if self.policy.is_asynchronous() && decided.needs_finish() {
+            tokio::spawn(async move { drop(decided.settle_async(&()).await) });
+        }
+    }
+
     /// Decides by a policy that the caller has read something of.
     pub(crate) fn decide_by<F: Facts>(&self, policy: Arc<Policy>, sets: &[F]) -> Deciding {
         match policy.is_asynchronous() {
             true => {
                 let sets: Vec<&dyn Facts> = sets.iter().map(|set| set as &dyn Facts).collect();
-                Deciding::Elsewhere(Box::pin(self.policy.decide_together_async(&sets, None)))
+                Deciding::Elsewhere(Box::pin(policy.decide_together_async_owned(&sets)))
             }
             false => Deciding::Here(policy.decide_together_owned(sets)),
         }

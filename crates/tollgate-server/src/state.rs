@@ -30,7 +30,11 @@ pub(crate) fn restore(
     settings: &StateSettings,
 ) -> Result<(Builder, Lock), StartError> {
     let path = &settings.path;
-    let Some(lock) = Lock::of(path) else {
+    let locked = Lock::of(path).map_err(|error| StartError::State {
+        path: path.clone(),
+        why: StateError::Io(error),
+    })?;
+    let Some(lock) = locked else {
         let path = path.clone();
         return Err(StartError::StateInUse { path });
     };
@@ -168,6 +172,11 @@ impl Saver {
     fn write(&self) -> io::Result<()> {
         let path = &self.settings.path;
         let new = beside(path, ".new");
+        // What another process left there may have other permissions, or be a link.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut file = BufWriter::new(create(&new)?);
         self.policy.load().snapshot(&mut file)?;
         file.flush()?;
@@ -186,7 +195,7 @@ impl Saver {
 /// Creates a file that only its owner can read: the state has the secret seed of the keys' hashes.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)

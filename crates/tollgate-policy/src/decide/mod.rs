@@ -168,6 +168,16 @@ impl<C: PolicyClock> Policy<C> {
         self: &Arc<Self>,
         facts: &dyn Facts,
     ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<C> {
-        decide_async(Arc::clone(self), &[facts], None)
+        self.decide_together_async_owned(&[facts])
+    }
+
+    /// Decides about several sets of facts at once, and also asks stores as
+    /// [`decide_async`](Self::decide_async) does. The decision and the future keep the policy
+    /// alive.
+    pub fn decide_together_async_owned(
+        self: &Arc<Self>,
+        sets: &[&dyn Facts],
+    ) -> impl Future<Output = Decision<Arc<Self>, C>> + use<C> {
+        decide_async(Arc::clone(self), sets, None)
     }
 }

@@ -52,6 +52,11 @@ impl Admin {
                 number(self.service.held.len()),
             ),
             (
+                "held_refused_total",
+                "Decisions that were denied, because too many were held.",
+                self.service.held.refused.load(Relaxed),
+            ),
+            (
                 "connections",
                 "Connections that are open.",
                 number(connections.open.load(Relaxed)),

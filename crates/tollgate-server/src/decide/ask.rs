@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -91,12 +92,32 @@ impl From<Ended> for Outcome {
 
 /// Facts by name. A name with several values is there several times.
 #[derive(Debug, Default)]
-pub(super) struct FactList<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub(super) struct FactList<'a>(Vec<(Name<'a>, Cow<'a, str>)>);
+
+/// A name, which all values of its fact share: a body can have a long one, and many values of it.
+#[derive(Debug, Clone)]
+enum Name<'a> {
+    Sent(&'a str),
+    Shared(Arc<str>),
+}
+
+impl AsRef<str> for Name<'_> {
+    fn as_ref(&self) -> &str {
+        match self {
+            Self::Sent(name) => name,
+            Self::Shared(name) => name,
+        }
+    }
+}
 
 impl FactList<'_> {
     /// Brings paths into the form in which rules see them, without a query.
     fn normalize(&mut self, form: PathForm) {
-        for (_, path) in self.0.iter_mut().filter(|(name, _)| name == "path") {
+        for (_, path) in self
+            .0
+            .iter_mut()
+            .filter(|(name, _)| name.as_ref() == "path")
+        {
             let end = path.find(['?', '#']).unwrap_or(path.len());
             let seen = form.of(path.get(..end).unwrap_or(path));
             if *seen != **path {
@@ -119,12 +140,15 @@ impl Asks<'_> {
 }
 
 /// Returns a name as policies have it: `header.x-api-key` is `header:x-api-key`.
-fn canonical(name: Cow<'_, str>) -> Cow<'_, str> {
+fn canonical(name: Cow<'_, str>) -> Name<'_> {
     let parts = name.split_once('.');
     let parts = parts.filter(|(kind, _)| ["header", "query", "cookie"].contains(kind));
     match parts {
-        Some((kind, rest)) => Cow::Owned(format!("{kind}:{rest}")),
-        None => name,
+        Some((kind, rest)) => Name::Shared(format!("{kind}:{rest}").into()),
+        None => match name {
+            Cow::Borrowed(name) => Name::Sent(name),
+            Cow::Owned(name) => Name::Shared(name.into()),
+        },
     }
 }
 
@@ -205,8 +229,9 @@ impl<'de> Visitor<'de> for FactsVisitor {
         while let Some(Text(name)) = map.next_key()? {
             let name = canonical(name);
             let values = map.next_value();
-            let values = values
-                .map_err(|error| de::Error::custom(format_args!("fact `{name}`: {error}")))?;
+            let values = values.map_err(|error| {
+                de::Error::custom(format_args!("fact `{}`: {error}", name.as_ref()))
+            })?;
             match values {
                 Values::One(value) => facts.push((name, value)),
                 Values::Many(values) => {
@@ -296,5 +321,26 @@ impl<'de> Visitor<'de> for TextVisitor {
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
         Ok(Text(Cow::Owned(number.to_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise a body of 1 MiB could take 100 GiB.
+    #[test]
+    fn the_values_of_a_fact_share_its_name() {
+        let name = format!("\\u0061{}", "b".repeat(1000));
+        let values = ["1"; 1000].join(",");
+        let body = format!("{{\"facts\": {{\"{name}\": [{values}]}}}}");
+        let Asks::One(ask) = serde_json::from_str(&body).unwrap() else {
+            panic!("it is one question");
+        };
+        let facts = &ask.sets[0].0;
+        let Name::Shared(first) = &facts[0].0 else {
+            panic!("the name has an escape");
+        };
+        assert_eq!((facts.len(), Arc::strong_count(first)), (1000, 1000));
     }
 }

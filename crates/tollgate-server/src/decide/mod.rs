@@ -6,6 +6,7 @@ mod ask;
 pub mod fuzzing;
 mod say;
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use futures_util::future::join_all;
@@ -41,16 +42,27 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
             say(service, ask, decided, &mut out).await;
         }
         Asks::Many(asks) => {
-            // Stores are asked at once, the limits of this process one after the other.
-            let deciding = asks.iter().map(|ask| service.decide(&ask.sets).get());
-            let mut before = b'[';
-            for (ask, decided) in asks.iter().zip(join_all(deciding).await) {
-                out.push(before);
-                say(service, ask, decided, &mut out).await;
-                before = b',';
+            out.push(b'[');
+            match service.policy.is_asynchronous() {
+                // Stores are asked at once.
+                true => {
+                    let deciding = asks.iter().map(|ask| service.decide(&ask.sets).get());
+                    for (ask, decided) in asks.iter().zip(join_all(deciding).await) {
+                        say(service, ask, decided, &mut out).await;
+                        out.push(b',');
+                    }
+                }
+                // A place that one question frees is there for the next one.
+                false => {
+                    for ask in asks {
+                        let decided = service.decide(&ask.sets).get().await;
+                        say(service, ask, decided, &mut out).await;
+                        out.push(b',');
+                    }
+                }
             }
-            if asks.is_empty() {
-                out.push(before);
+            if !asks.is_empty() {
+                out.pop();
             }
             out.push(b']');
         }
@@ -61,29 +73,32 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
 
 /// Writes what was decided, and holds the decision if the caller wants it.
 async fn say(service: &Service, ask: &Ask<'_>, decided: Decided, out: &mut Vec<u8>) {
-    service.counters.count(&decided);
-    let said = Said::of(&decided, &service.answers);
-    let token = match ask.hold && decided.is_allowed() {
-        true => Held::token(),
-        false => None,
-    };
+    // A decision that asked no limit has nothing to end.
+    let holds = ask.hold && decided.is_allowed() && decided.asked().next().is_some();
+    if !holds {
+        service.counters.count(&decided);
+        write(out, &Said::of(&decided, &service.answers));
+        return service.end(decided);
+    }
+    let token = Held::token().filter(|_| service.held.has_room());
     let Some(token) = token else {
-        match ask.hold && decided.is_allowed() {
-            true => no_room(decided, out).await,
-            false => write(out, &said),
-        }
-        return;
+        return no_room(service, decided, out).await;
     };
     let start = out.len();
-    write(out, &said.with_token(&token));
+    service.counters.count(&decided);
+    write(
+        out,
+        &Said::of(&decided, &service.answers).with_token(&token),
+    );
     if let Err(decided) = service.held.keep(&token, decided) {
         out.truncate(start);
-        no_room(*decided, out).await;
+        no_room(service, *decided, out).await;
     }
 }
 
 /// Gives back what a decision took that can't be held.
-async fn no_room(decided: Decided, out: &mut Vec<u8>) {
+async fn no_room(service: &Service, decided: Decided, out: &mut Vec<u8>) {
+    service.held.refused.fetch_add(1, Relaxed);
     // If a store does not answer, its grant stays as it is.
     let _ = decided.undo_async().await;
     write(out, &Said::NO_ROOM);

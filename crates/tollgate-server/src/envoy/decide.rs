@@ -80,7 +80,7 @@ async fn decide_by(
     }
     let answer = said.allowed(&own);
     // Envoy does not tell when its request ends, so a place is free at once.
-    drop(decided);
+    service.end(decided);
     for (_, descriptor) in changing {
         let changed = change(service, &policy, descriptor).await;
         changed.map_err(|why| Status::new(StatusOfCall::Unavailable, why.to_string()))?;

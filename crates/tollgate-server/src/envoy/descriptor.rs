@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use tollgate_http::PathForm;
+use tollgate_http::{AddressPrefix, PathForm};
 use tollgate_policy::{FactKind, FactName, FactValue, FactValues, Facts};
 
 use super::frame::Status;
@@ -20,6 +20,9 @@ const HITS: &str = "hits-addend";
 
 /// The fact that says the limit which a descriptor brings.
 const LIMIT_OVERRIDE: &str = "limit-override";
+
+/// The entries that say the client's address.
+const CLIENT: [&str; 2] = ["client-ip", "remote_address"];
 
 /// What becomes of a descriptor's hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +147,7 @@ impl Facts for Descriptor<'_> {
         // What Envoy's request says itself can't be said by an entry too: a client may choose that.
         match (name.kind(), name.as_str()) {
             (FactKind::ClientIp, _) => {
-                let addresses = self.entries(["client-ip", "remote_address"]);
+                let addresses = self.entries(CLIENT);
                 FactValues::of(addresses.map(FactValue::from))
             }
             // Envoy's path has the query.
@@ -179,7 +182,13 @@ impl Hash for Descriptor<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.domain.hash(state);
         for entry in self.entries.iter().filter(|entry| entry.key != HITS_MODE) {
-            (&entry.key, &entry.value).hash(state);
+            entry.key.hash(state);
+            // A client has many addresses of one network, and they share its limit.
+            let is_client = CLIENT.contains(&&*entry.key);
+            match entry.value.parse() {
+                Ok(address) if is_client => AddressPrefix::default().network(address).hash(state),
+                _ => entry.value.hash(state),
+            }
         }
     }
 }

@@ -4,30 +4,43 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::{beside, create};
+use super::beside;
 
 /// The lock of a state's file, for as long as it lives. It is on a file beside the state, because
 /// each save puts another file in the place of the state. The system drops it with the process.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: Option<File>,
+    _file: File,
 }
 
 impl Lock {
-    /// Locks a state's file. `None` if another process has it.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let file = match create(&beside(path, ".lock")) {
-            Ok(file) => file,
-            // There is no such folder, or it can't be written: so no process saves the state.
-            Err(_) => return Some(Self { _file: None }),
-        };
+    /// Locks a state's file. `None` if another process has it. An error if its folder is not
+    /// there, or can't be written: then the state can't be saved either.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        let file = open(&beside(path, ".lock"))?;
         match try_lock(&file) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             // Not every file system has locks.
-            Ok(()) | Err(_) => Some(Self { _file: Some(file) }),
+            Ok(()) | Err(_) => Ok(Some(Self { _file: file })),
         }
     }
 }
+
+/// Opens the lock's file, but not what a link there leads to.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        options.mode(0o600).custom_flags(NO_LINK);
+    }
+    options.open(path)
+}
+
+#[cfg(unix)]
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 #[cfg(unix)]
 fn try_lock(file: &File) -> io::Result<()> {

@@ -173,10 +173,48 @@ async fn a_file_has_one_process() {
 #[tokio::test]
 async fn a_state_that_can_not_be_saved_is_counted() {
     let folder = TempDir::new().unwrap();
-    let service = start(&folder.path().join("no/such/folder/limits.state")).await;
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let service = start(&inner.join("limits.state")).await;
+    fs::remove_dir_all(&inner).unwrap();
     while service.metric("tollgate_state_failures_total").await == 0 {
         tokio::task::yield_now().await;
     }
     assert_eq!(remaining(&service).await, 99);
     service.end().await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let mut settings = Settings::default();
+    settings.state = Some(StateSettings::new(folder.path().join("no/limits.state")));
+    let error = Server::bind(settings).await.unwrap_err();
+    assert!(matches!(error, StartError::State { .. }), "{error}");
+}
+
+/// Another user may be able to write to the folder.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_others_left_in_the_folder_does_no_harm() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("limits.state");
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, folder.path().join("limits.state.new")).unwrap();
+    let service = start(&file).await;
+    service.end().await;
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    fs::remove_file(folder.path().join("limits.state.lock")).unwrap();
+    symlink(&victim, folder.path().join("limits.state.lock")).unwrap();
+    let mut settings = Settings::default();
+    settings.state = Some(StateSettings::new(&file));
+    let error = Server::bind(settings).await.unwrap_err();
+    assert!(matches!(error, StartError::State { .. }), "{error}");
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
 }

@@ -128,3 +128,21 @@ async fn a_decision_that_finds_no_room_takes_nothing() {
     assert!(service.metrics().await.contains("tollgate_held 2\n"));
     service.end().await;
 }
+
+#[tokio::test]
+async fn a_decision_without_a_limit_is_not_held() {
+    let policy = "[[allow]]\nname = 'staff'\nwhen = { user = 'root' }\n\
+                  [[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5/d'";
+    let service = Running::start_with(policy, |settings| settings.most_held = 1).await;
+    for _ in 0..3 {
+        let said = service.decide(hold(&json!({"user": "root"}))).await;
+        assert_eq!((&said["allowed"], said.get("token")), (&json!(true), None));
+    }
+    token(&service, &json!({"user": "ann"})).await;
+    service.decide(hold(&json!({"user": "ann"}))).await;
+    assert_eq!(service.metric("tollgate_held_refused_total").await, 1);
+    // A decision that was not held was not allowed.
+    let allowed = "tollgate_requests_total{rule=\"a\",decision=\"allowed\"} 1\n";
+    assert!(service.metrics().await.contains(allowed));
+    service.end().await;
+}

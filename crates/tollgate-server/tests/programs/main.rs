@@ -3,6 +3,10 @@
 mod asks;
 mod documented;
 mod holds;
+mod places;
+#[allow(dead_code, reason = "other tests use more of it")]
+#[path = "../../../tollgate-redis/tests/support/server.rs"]
+mod redis_server;
 mod refused;
 mod same_as_policy;
 #[path = "../support/mod.rs"]

@@ -102,3 +102,19 @@ async fn other_paths_and_methods_are_told_what_there_is() {
     );
     service.end().await;
 }
+
+/// A page in somebody's browser could use up another client's permits.
+#[tokio::test]
+async fn pages_in_browsers_may_not_ask() {
+    let service = Running::start(POLICY).await;
+    for header in ["origin", "sec-fetch-site"] {
+        let url = format!("http://{}/decide", service.address);
+        let request = service
+            .client
+            .post(url)
+            .header(header, "null")
+            .body("{\"facts\": {}}");
+        assert_eq!(request.send().await.unwrap().status().as_u16(), 403);
+    }
+    service.end().await;
+}
