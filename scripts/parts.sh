@@ -13,7 +13,7 @@ export CARGO_INCREMENTAL=0
 # A failure names its line without it, and half of the links take less time.
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0
 # A part that runs longer than this is stopped and fails.
-limit_s=${LIMIT_S:-1200}
+limit_s=${LIMIT_S:-1800}
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 
