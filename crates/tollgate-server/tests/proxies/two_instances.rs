@@ -17,12 +17,11 @@ async fn statuses<const N: usize>(site: &Site, requests: usize, known: [u16; N])
 
 /// The limit holds over both, and in an outage each instance grants what its fallback may.
 #[test]
-#[ignore = "not understood: in some busy runs the outage grants another number"]
 fn the_limit_holds_over_both_and_through_an_outage() {
     on_each_server(|mut private| {
         private.start(true);
         let policy = format!(
-            "[store]\nredis = '{}'\nbudget = '20s'\nfallback = {{ open = {{ at_most = 3 }} }}\n\
+            "[store]\nredis = '{}'\nbudget = '20s'\nfallback = {{ open = {{ at_most = 3, per = '1d' }} }}\n\
              [[rule]]\nname = 'client'\nkey = 'client-ip'\nlimit = '20/365d'",
             private.url()
         );
@@ -50,7 +49,8 @@ fn the_limit_holds_over_both_and_through_an_outage() {
 
             private.kill();
             let [open, closed] = statuses(&site, 20, [200, 503]).await;
-            // Each instance has three. nginx may leave one alone that is slow.
+            // Each instance has three a day: with `per`, a call that fails before the outage has begun
+            // counts too. nginx may leave an instance alone that is slow.
             assert!((3..=6).contains(&open), "{open} of {}", open + closed);
 
             private.start(true);
