@@ -49,8 +49,8 @@ fn the_limit_holds_over_both_and_through_an_outage() {
 
             private.kill();
             let [open, closed] = statuses(&site, 20, [200, 503]).await;
-            // Each instance has three a day: with `per`, a call that fails before the outage has begun
-            // counts too. nginx may leave an instance alone that is slow.
+            // Each instance has three a day: with `per`, a call that fails before the outage has
+            // begun counts too. nginx may leave an instance alone that is slow.
             assert!((3..=6).contains(&open), "{open} of {}", open + closed);
 
             private.start(true);
