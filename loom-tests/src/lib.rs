@@ -49,7 +49,7 @@ pub use action::Action;
 pub use expected::Expected;
 pub use layout::{Actor, Depth, Layout, actor};
 pub use orders::pairs;
-pub use run::{Model, Run, broken, deep, deep_model, model, on_broken};
+pub use run::{Model, Run, broken, deep, deep_model, deeper, model, on_broken};
 pub use scenario::{AnswerTexts, Limits, Memory, Scenario, ScenarioOutcome};
 pub use source::{Operation, Source};
 pub use subject::Subject;

@@ -19,5 +19,5 @@ pub use crate::words::{self, MakeWord};
 pub use crate::{Action as Any, Scenario as AnyScenario};
 pub use crate::{
     Answer, Expected, Operation, Run, ScenarioOutcome, Source, Subject, Verb, actor, broken, deep,
-    deep_model, model, on_broken, pairs, samples, suite,
+    deep_model, deeper, model, on_broken, pairs, samples, suite,
 };

@@ -110,6 +110,14 @@ pub fn deep(name: &str) -> bool {
     runs
 }
 
+/// Returns a bound on preemptions: a larger one, or none, if this run is deep.
+pub fn deeper(bound: usize, deep: impl Into<Option<usize>>) -> Option<usize> {
+    match Depth::here() {
+        Depth::Ci => Some(bound),
+        Depth::Deep => deep.into(),
+    }
+}
+
 /// Runs a model that only repeats what a shorter one shows, if this run is deep.
 pub fn deep_model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     if deep(name) {

@@ -107,7 +107,8 @@ fn no_permit_that_came_back_is_hidden() {
         "let word = self.word.load(Ordering::Acquire)",
         "self.word.swap(next, Ordering::Release)",
     ]);
-    model(name, Some(3), come_back)
+    model(name, deeper(2, 3), come_back)
+        .bound(Some(3))
         .finds([Fault::Blind(SOURCE.site(SET))], HIDDEN)
         .relaxed(sites, HIDDEN);
 }

@@ -183,11 +183,10 @@ fn a_key_inserted_meanwhile_has_the_new_algorithm() {
 #[test]
 fn a_decision_that_is_late_by_several_changes_mixes_nothing() {
     let name = "keyed_overrides::a_decision_that_is_late_by_several_changes_mixes_nothing";
-    model(name, Some(1), late);
-    let longer = "keyed_overrides::a_decision_that_is_late, of two preemptions";
     model(name, Some(1), back_to_its_plan)
         .bound(Some(2))
         .finds([Fault::ChangesQuotasMeanwhile], MIXED);
+    let longer = "keyed_overrides::a_decision_that_is_late";
     deep_model(longer, Some(2), late);
 }
 

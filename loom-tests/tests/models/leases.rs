@@ -297,7 +297,7 @@ fn each_action_against_each() {
 
 #[test]
 fn three_threads() {
-    model("leases::three_threads", Some(3), three);
+    model("leases::three_threads", deeper(2, 3), three);
 }
 
 #[test]

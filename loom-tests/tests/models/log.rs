@@ -243,14 +243,12 @@ fn one_exchange_a_permit() {
 #[test]
 fn each_against_each() {
     let name = "log::each_against_each";
-    model(name, Some(2), each_call_against_each_other);
-    let longer = "log::each_against_each, of any number of preemptions";
-    deep_model(longer, None, each_call_against_each_other);
+    model(name, deeper(1, None), each_call_against_each_other);
 }
 
 #[test]
 fn several_at_once() {
-    model("log::several_at_once", Some(2), several);
+    model("log::several_at_once", deeper(1, 2), several);
 }
 
 #[test]
@@ -276,9 +274,7 @@ fn three_at_once() {
 #[test]
 fn a_stopped_thread_stops_no_other() {
     let name = "log::a_stopped_thread_stops_no_other";
-    model(name, Some(3), one_stops_once);
-    let longer = "log::a_stopped_thread_stops_no_other, of four preemptions";
-    deep_model(longer, Some(4), one_stops_once);
+    model(name, deeper(2, 4), one_stops_once);
     let name = "log::a_stopped_thread_stops_no_other, on the way";
     model(name, Some(1), one_stops_on_its_way);
 }

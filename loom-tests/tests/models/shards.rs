@@ -182,7 +182,9 @@ fn windows_begin(run: &mut Run) {
 #[test]
 fn windows_of_all_shards_begin_at_once() {
     let name = "shards::windows_of_all_shards_begin_at_once";
-    model(name, Some(3), windows_begin).stored("were taken | no order");
+    model(name, deeper(2, 3), windows_begin)
+        .bound(Some(3))
+        .stored("were taken | no order");
 }
 
 /// Takes from both shards, each of which has one permit.
@@ -473,7 +475,7 @@ fn the_bound_of_the_whole() {
 
 #[test]
 fn three_at_once() {
-    model("shards::three_at_once", Some(2), three_threads);
+    model("shards::three_at_once", deeper(1, 2), three_threads);
     let name = "shards::three_at_once_for_four";
     deep_model(name, Some(2), three_threads_for_four);
 }

@@ -242,7 +242,7 @@ fn from_slot_to_slot() {
 
 #[test]
 fn three_at_once() {
-    model("slots::three_at_once", Some(2), three_threads);
+    model("slots::three_at_once", deeper(1, 2), three_threads);
 }
 
 #[test]
