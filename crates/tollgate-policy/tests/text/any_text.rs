@@ -171,7 +171,7 @@ fn mutated(rules: &[&str], cases: usize, format: Format) -> usize {
 #[test]
 fn mutated_files_are_policies_or_errors_with_positions() {
     const CASES: usize = if cfg!(debug_assertions) {
-        100_000
+        30_000
     } else {
         1_000_000
     };
@@ -188,7 +188,7 @@ fn mutated_files_are_policies_or_errors_with_positions() {
 #[test]
 fn mutated_yaml_is_a_policy_or_an_error_with_a_position() {
     const CASES: usize = if cfg!(debug_assertions) {
-        20_000
+        7_000
     } else {
         1_000_000
     };
