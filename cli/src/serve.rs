@@ -272,7 +272,7 @@ fn greet(arguments: &Arguments, scheme: &str, server: &Server) {
     if let Some(admin) = server.admin_address() {
         lines += &format!("  metrics  curl -s {scheme}://{admin}/metrics\n");
     }
-    // If nobody can read it, the service decides all the same.
+    // The service decides also if nobody reads these lines.
     let mut out = std::io::stdout();
     let _ = out.write_all(lines.as_bytes());
     let _ = out.flush();

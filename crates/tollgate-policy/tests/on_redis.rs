@@ -577,7 +577,7 @@ fn a_file_names_the_server_of_its_limits() {
     });
 }
 
-/// A user that asks for so many permits.
+/// A user that asks for a number of permits.
 struct Ask(u64);
 
 impl Facts for Ask {

@@ -42,7 +42,7 @@ pub(crate) struct Admin {
     /// The limits of this address.
     pub(crate) limits: Limits,
     pub(crate) budget: Arc<Budget>,
-    /// Who has it reads the metrics.
+    /// Held while metrics are written: one reader at a time.
     pub(crate) scrapes: Mutex<()>,
 }
 

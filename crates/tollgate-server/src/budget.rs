@@ -47,7 +47,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Takes more bytes, if there are so many.
+    /// Takes more bytes, if that many are left.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let Budget {

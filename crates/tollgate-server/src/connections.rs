@@ -281,7 +281,7 @@ impl Connection {
 fn bound_unread(stream: &TcpStream, time: Duration) {
     let ms = time.saturating_mul(2).as_millis();
     let ms = u32::try_from(ms).unwrap_or(u32::MAX);
-    // If the system can't, the connection works all the same.
+    // A system without this option keeps what is unread for longer. The connection works.
     let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, ms);
 }
 

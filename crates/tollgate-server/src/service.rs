@@ -88,9 +88,9 @@ impl Service {
         self.decide_by(self.policy.load(), sets)
     }
 
-    /// Ends a request whose end nobody says: its permits stay taken, and its places are free. A
-    /// store frees a place if it is told, for which nobody waits; if the store does not answer, the
-    /// place is free when its lease is over.
+    /// Ends a request for a caller that will not do it: its permits stay taken, and its places are
+    /// free. A task tells the stores. If a store does not answer, a place is free when its lease is
+    /// over.
     pub(crate) fn end(&self, decided: Decided) {
         if self.policy.is_asynchronous() && decided.needs_finish() {
             tokio::spawn(async move { drop(decided.settle_async(&()).await) });

@@ -88,7 +88,7 @@ pub trait Facts {
     /// ```
     /// use tollgate_policy::{FactName, FactValue, Facts, Policy};
     ///
-    /// /// A user that asks for so many permits.
+    /// /// A user that asks for a number of permits.
     /// struct Ask(&'static str, u64);
     ///
     /// impl Facts for Ask {

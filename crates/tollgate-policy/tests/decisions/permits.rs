@@ -8,7 +8,7 @@ use tollgate_policy::{FactName, FactValue, Facts, KeyRef, KeyedLimit, Policy, Re
 
 use crate::policy;
 
-/// A user that asks for so many permits.
+/// A user that asks for a number of permits.
 #[derive(Debug, Clone, Copy)]
 struct Ask(&'static str, u64);
 
