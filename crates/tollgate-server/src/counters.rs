@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
 use tollgate_policy::{Asked, Decision, FallbackKind, Policy, PolicyClock};
 
 /// What a rule did with a request.
@@ -59,7 +60,8 @@ const BOUNDS_US: [u64; 12] = [
 /// Counts decisions. A policy's rules are known by name, so a reload loses nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    rules: ArcSwap<HashMap<Box<str>, Arc<OfRule>>>,
+    /// The names are the operator's, so nobody chooses them to collide.
+    rules: ArcSwap<HashMap<Box<str>, Arc<OfRule>, RandomState>>,
     times: [Times; PROTOCOLS.len()],
 }
 
@@ -103,32 +105,17 @@ impl Counters {
         R: Deref<Target = Policy<C>>,
         C: PolicyClock,
     {
-        let allowed = decision.is_allowed();
-        let mut asked = decision.asked().peekable();
-        // The limits of a rule are side by side.
-        while let Some(first) = asked.next() {
-            let mut would_allow = first.would_allow();
-            let mut waits = waits(&first);
-            while let Some(next) = asked.next_if(|next| next.rule() == first.rule()) {
-                would_allow &= next.would_allow();
-                waits |= self::waits(&next);
-            }
-            self.of(first.rule(), |rule| match (first.is_shadow(), allowed) {
-                (true, _) if would_allow => rule.count(Did::ShadowAllowed),
-                (true, _) => rule.count(Did::Shadow),
-                (false, true) => {
-                    rule.count(Did::Allowed);
-                    if waits {
-                        rule.count(Did::Waited);
-                    }
-                    if let Some(kind) = first.fallback() {
-                        rule.count_fallback(kind, true);
-                    }
-                }
-                // It took nothing.
-                (false, false) => {}
-            });
-        }
+        let mut counting = self.begin(decision);
+        decision.asked().for_each(|asked| counting.add(&asked));
+        counting.end();
+    }
+
+    /// Begins to count a decision. Its limits are added one after the other.
+    pub(crate) fn begin<'a, R, C>(&'a self, decision: &'a Decision<R, C>) -> Counting<'a>
+    where
+        R: Deref<Target = Policy<C>>,
+        C: PolicyClock,
+    {
         if let Some(rule) = decision.denied_by() {
             self.of(rule, |rule| {
                 rule.count(Did::Denied);
@@ -136,6 +123,11 @@ impl Counters {
                     rule.count_fallback(kind, false);
                 }
             });
+        }
+        Counting {
+            counters: self,
+            allowed: decision.is_allowed(),
+            rule: None,
         }
     }
 
@@ -223,8 +215,73 @@ impl Counters {
     }
 }
 
-fn waits(asked: &Asked<'_>) -> bool {
-    asked.grant().is_some_and(|it| it.delay() > Duration::ZERO)
+/// Counts a decision for each rule that was asked.
+#[must_use = "the last rule is counted at the end"]
+pub(crate) struct Counting<'a> {
+    counters: &'a Counters,
+    allowed: bool,
+    /// The last rule. Its limits are side by side.
+    rule: Option<Told<'a>>,
+}
+
+/// What the limits of a rule said.
+struct Told<'a> {
+    rule: &'a str,
+    is_shadow: bool,
+    would_allow: bool,
+    waits: bool,
+    fallback: Option<FallbackKind>,
+}
+
+impl<'a> Counting<'a> {
+    pub(crate) fn add(&mut self, asked: &Asked<'a>) {
+        let would_allow = asked.would_allow();
+        let waits = asked.grant().is_some_and(|it| it.delay() > Duration::ZERO);
+        match &mut self.rule {
+            Some(told) if told.rule == asked.rule() => {
+                told.would_allow &= would_allow;
+                told.waits |= waits;
+            }
+            last => {
+                let next = Told {
+                    rule: asked.rule(),
+                    is_shadow: asked.is_shadow(),
+                    would_allow,
+                    waits,
+                    fallback: asked.fallback(),
+                };
+                let last = last.replace(next);
+                self.count(last);
+            }
+        }
+    }
+
+    pub(crate) fn end(mut self) {
+        let last = self.rule.take();
+        self.count(last);
+    }
+
+    fn count(&self, told: Option<Told<'_>>) {
+        // A rule that could deny took nothing if another one denied.
+        let Some(told) = told.filter(|told| told.is_shadow || self.allowed) else {
+            return;
+        };
+        self.counters.of(told.rule, |rule| {
+            if told.is_shadow {
+                return rule.count(match told.would_allow {
+                    true => Did::ShadowAllowed,
+                    false => Did::Shadow,
+                });
+            }
+            rule.count(Did::Allowed);
+            if told.waits {
+                rule.count(Did::Waited);
+            }
+            if let Some(kind) = told.fallback {
+                rule.count_fallback(kind, true);
+            }
+        });
+    }
 }
 
 impl Times {

@@ -10,10 +10,10 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::Full;
-use tollgate_http::{LimitStates, PathForm, Refusal, RequestFacts};
+use tollgate_http::{LimitStates, Refusal, RequestFacts};
 
 use crate::counters::Protocol;
-use crate::service::{Answer, Answering, Decided, Deciding, Service, later, now, text};
+use crate::service::{Answer, Answering, Decided, Deciding, Service, later, now, path_form, text};
 
 /// Which proxy asks, and so how it tells of the request and understands the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,11 +56,10 @@ pub(crate) fn answer(
     }
     let start = Instant::now();
     let policy = service.policy.load();
-    let form = policy.client().path.map(PathForm::from).unwrap_or_default();
     let client = service.clients.of(&policy, peer, &head.headers);
     let facts = RequestFacts::of_parts(&head)
         .client_ip(client)
-        .path_form(form);
+        .path_form(path_form(&policy));
     // No proxy tells when its request really ends, so a place is free at once, and all permits stay
     // taken.
     match service.decide_by(policy, &[facts]) {

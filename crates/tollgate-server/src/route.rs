@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::Either::{Left, Right};
 use http::header::{ALLOW, ORIGIN};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
@@ -84,5 +84,7 @@ const KNOWN: &str = "there is /decide, /finish, /undo, /forward, /nginx, /health
 
 /// Returns whether a browser sends a request for a page.
 fn is_of_browser(headers: &HeaderMap) -> bool {
-    headers.contains_key(ORIGIN) || headers.contains_key("sec-fetch-site")
+    headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE)
 }
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

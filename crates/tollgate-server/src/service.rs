@@ -77,17 +77,6 @@ impl Service {
         }
     }
 
-    /// Returns the form in which rules see paths.
-    pub(crate) fn path_form(&self) -> PathForm {
-        let path = self.policy.current().client().path;
-        path.map(PathForm::from).unwrap_or_default()
-    }
-
-    /// Reads the facts and decides. The future waits only for stores of other machines.
-    pub(crate) fn decide<F: Facts>(&self, sets: &[F]) -> Deciding {
-        self.decide_by(self.policy.load(), sets)
-    }
-
     /// Ends a request for a caller that will not do it: its permits stay taken, and its places are
     /// free. A task tells the stores. If a store does not answer, a place is free when its lease is
     /// over.
@@ -97,7 +86,7 @@ impl Service {
         }
     }
 
-    /// Decides by a policy that the caller has read something of.
+    /// Reads the facts and decides. The future waits only for stores of other machines.
     pub(crate) fn decide_by<F: Facts>(&self, policy: Arc<Policy>, sets: &[F]) -> Deciding {
         match policy.is_asynchronous() {
             true => {
@@ -107,6 +96,11 @@ impl Service {
             false => Deciding::Here(policy.decide_together_owned(sets)),
         }
     }
+}
+
+/// Returns the form in which a policy's rules see paths.
+pub(crate) fn path_form(policy: &Policy) -> PathForm {
+    policy.client().path.map(PathForm::from).unwrap_or_default()
 }
 
 /// A decision that is made, or that stores are making.

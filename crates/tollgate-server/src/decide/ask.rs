@@ -10,6 +10,8 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use tollgate_http::PathForm;
 use tollgate_policy::{FactName, FactValue, FactValues, Facts, Outcome};
 
+use crate::service::Decided;
+
 /// One question, or several.
 #[derive(Debug)]
 pub(super) enum Asks<'a> {
@@ -37,6 +39,14 @@ pub(super) struct Ask<'a> {
     /// Whether the caller ends the request later.
     #[serde(default)]
     pub(super) hold: bool,
+}
+
+impl Ask<'_> {
+    /// Returns whether a decision is held for the caller. One that asked no limit has nothing to
+    /// end.
+    pub(super) fn holds(&self, decided: &Decided) -> bool {
+        self.hold && decided.is_allowed() && decided.asked().next().is_some()
+    }
 }
 
 /// A request is over.

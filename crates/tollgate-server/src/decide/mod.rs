@@ -6,18 +6,20 @@ mod ask;
 pub mod fuzzing;
 mod say;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use futures_util::future::join_all;
 use http::StatusCode;
+use tollgate_policy::Policy;
 
 use self::ask::{Ask, Asks, Finish, Undo};
 use self::say::{Said, Settled};
 use crate::counters::Protocol;
 use crate::held::Held;
 use crate::json::{JSON, failure, json, malformed, write};
-use crate::service::{Answer, Decided, Service, of_kind};
+use crate::service::{Answer, Decided, Service, of_kind, path_form};
 
 /// How many sets of facts a body has at most. Each of them costs a decision's time and an answer's
 /// memory, and takes only a few bytes.
@@ -26,7 +28,12 @@ const MOST_SETS: usize = 1000;
 /// Answers `/decide`: one question, or a list of them.
 pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
     let start = Instant::now();
-    let mut asks: Asks<'_> = match serde_json::from_slice(body) {
+    // All names and values at once are checked sooner than each of them.
+    let read = match str::from_utf8(body) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(body),
+    };
+    let mut asks: Asks<'_> = match read {
         Ok(asks) => asks,
         Err(error) => return malformed(&error),
     };
@@ -34,62 +41,68 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
         let error = format_args!("a body has at most {MOST_SETS} sets of facts");
         return failure(StatusCode::PAYLOAD_TOO_LARGE, &error);
     }
-    asks.normalize(service.path_form());
+    let policy = service.policy.load();
+    asks.normalize(path_form(&policy));
+    let (list, is_list) = match &asks {
+        Asks::One(ask) => (std::slice::from_ref(ask), false),
+        Asks::Many(asks) => (asks.as_slice(), true),
+    };
     let mut out = Vec::with_capacity(256);
-    match &asks {
-        Asks::One(ask) => {
-            let decided = service.decide(&ask.sets).get().await;
-            say(service, ask, decided, &mut out).await;
-        }
-        Asks::Many(asks) => {
-            out.push(b'[');
-            match service.policy.is_asynchronous() {
-                // Stores are asked at once.
-                true => {
-                    let deciding = asks.iter().map(|ask| service.decide(&ask.sets).get());
-                    for (ask, decided) in asks.iter().zip(join_all(deciding).await) {
-                        say(service, ask, decided, &mut out).await;
-                        out.push(b',');
-                    }
-                }
-                // A place that one question frees is there for the next one.
-                false => {
-                    for ask in asks {
-                        let decided = service.decide(&ask.sets).get().await;
-                        say(service, ask, decided, &mut out).await;
-                        out.push(b',');
-                    }
-                }
+    if is_list {
+        out.push(b'[');
+    }
+    // Futures in boxes keep this one small, and no decision is moved.
+    if policy.is_asynchronous() {
+        Box::pin(ask_stores(service, policy, list, &mut out)).await;
+    } else {
+        // A place that one question frees is there for the next one.
+        for ask in list {
+            let decided = Arc::clone(&policy).decide_together_owned(&ask.sets);
+            match ask.holds(&decided) {
+                false => say(service, &decided, None, &mut out),
+                true => Box::pin(hold(service, decided, &mut out)).await,
             }
-            if !asks.is_empty() {
-                out.pop();
-            }
-            out.push(b']');
+            out.push(b',');
         }
+    }
+    if !list.is_empty() {
+        out.pop();
+    }
+    if is_list {
+        out.push(b']');
     }
     service.counters.took(Protocol::Decide, start.elapsed());
     of_kind(StatusCode::OK, JSON, out)
 }
 
-/// Writes what was decided, and holds the decision if the caller wants it.
-async fn say(service: &Service, ask: &Ask<'_>, decided: Decided, out: &mut Vec<u8>) {
-    // A decision that asked no limit has nothing to end.
-    let holds = ask.hold && decided.is_allowed() && decided.asked().next().is_some();
-    if !holds {
-        service.counters.count(&decided);
-        write(out, &Said::of(&decided, &service.answers));
-        return service.end(decided);
+/// Decides a list of questions by a policy that asks stores: all of them at once.
+async fn ask_stores(service: &Service, policy: Arc<Policy>, list: &[Ask<'_>], out: &mut Vec<u8>) {
+    let decide = |ask: &Ask<'_>| service.decide_by(Arc::clone(&policy), &ask.sets).get();
+    for (ask, decided) in list.iter().zip(join_all(list.iter().map(decide)).await) {
+        match ask.holds(&decided) {
+            false => {
+                say(service, &decided, None, out);
+                service.end(decided);
+            }
+            true => hold(service, decided, out).await,
+        }
+        out.push(b',');
     }
+}
+
+/// Counts and writes what was decided.
+fn say(service: &Service, decided: &Decided, token: Option<&str>, out: &mut Vec<u8>) {
+    write(out, &Said::of(decided, token, service));
+}
+
+/// Writes what was decided, and holds the decision for the caller.
+async fn hold(service: &Service, decided: Decided, out: &mut Vec<u8>) {
     let token = Held::token().filter(|_| service.held.has_room());
     let Some(token) = token else {
         return no_room(service, decided, out).await;
     };
     let start = out.len();
-    service.counters.count(&decided);
-    write(
-        out,
-        &Said::of(&decided, &service.answers).with_token(&token),
-    );
+    say(service, &decided, Some(&token), out);
     if let Err(decided) = service.held.keep(&token, decided) {
         out.truncate(start);
         no_room(service, *decided, out).await;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tollgate::outcome;
-use tollgate_http::{Answers, Cause, LimitState, LimitStates, Refusal};
+use tollgate_http::{Cause, LimitState, Refusal};
 use tollgate_policy::FallbackKind;
 
-use crate::service::Decided;
+use crate::service::{Decided, Service};
 
 /// A decision. Times are rounded up, so nobody comes before its permit is there.
 #[derive(Debug, Serialize)]
@@ -68,38 +68,42 @@ impl<'d> Said<'d> {
         token: None,
     };
 
-    pub(super) fn of(decided: &'d Decided, answers: &Answers) -> Self {
+    /// Counts a decision and says it. The limits that it asked are walked only once: they are most
+    /// of what is said.
+    pub(super) fn of(decided: &'d Decided, token: Option<&'d str>, service: &Service) -> Self {
         let refusal = Refusal::of_decision(decided);
-        let limits = LimitStates::of(decided);
-        let would_deny = decided
-            .asked()
-            .filter(|it| it.is_shadow() && !it.would_allow());
-        let mut would_deny: Vec<_> = would_deny.map(|it| it.rule()).collect();
-        would_deny.dedup();
+        let mut counting = service.counters.begin(decided);
+        let (mut limits, mut would_deny) = (Vec::new(), Vec::new());
+        decided.asked().for_each(|asked| {
+            counting.add(&asked);
+            limits.extend(LimitState::of_asked(&asked).map(Limit::of));
+            let denies = asked.is_shadow() && !asked.would_allow();
+            if denies && would_deny.last() != Some(&asked.rule()) {
+                would_deny.push(asked.rule());
+            }
+        });
+        counting.end();
         let wait = Some(decided.delay()).filter(|wait| !wait.is_zero());
         Self {
             allowed: decided.is_allowed(),
             rule: decided.denied_by(),
             cause: refusal.as_ref().map(|refusal| name_of(refusal.cause())),
-            status: refusal.as_ref().map(|it| answers.status_of(it).as_u16()),
+            status: refusal
+                .as_ref()
+                .map(|it| service.answers.status_of(it).as_u16()),
             retry_after_ms: refusal.and_then(|refusal| refusal.wait()).map(ceil_ms),
             wait_ms: wait.map(ceil_ms),
             exempted_by: decided.exempted_by(),
             fallback: decided.fallback().map(FallbackKind::as_str),
-            limits: limits.iter().map(Limit::of).collect(),
+            limits,
             would_deny,
-            token: None,
+            token,
         }
-    }
-
-    pub(super) fn with_token(self, token: &'d str) -> Self {
-        let token = Some(token);
-        Self { token, ..self }
     }
 }
 
 impl<'d> Limit<'d> {
-    fn of(state: &LimitState<'d>) -> Self {
+    fn of(state: LimitState<'d>) -> Self {
         Self {
             rule: state.name(),
             quota: state.quota(),
