@@ -25,6 +25,9 @@ use crate::service::{Answer, Decided, Service, of_kind, path_form};
 /// memory, and takes only a few bytes.
 const MOST_SETS: usize = 1000;
 
+/// Most answers to a question have fewer bytes.
+const ANSWER_BYTES: usize = 224;
+
 /// Answers `/decide`: one question, or a list of them.
 pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
     let start = Instant::now();
@@ -47,7 +50,7 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
         Asks::One(ask) => (std::slice::from_ref(ask), false),
         Asks::Many(asks) => (asks.as_slice(), true),
     };
-    let mut out = Vec::with_capacity(256);
+    let mut out = Vec::with_capacity(ANSWER_BYTES.saturating_mul(list.len()));
     if is_list {
         out.push(b'[');
     }
@@ -57,7 +60,7 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
     } else {
         // A place that one question frees is there for the next one.
         for ask in list {
-            let decided = Arc::clone(&policy).decide_together_owned(&ask.sets);
+            let decided = Arc::clone(&policy).decide_together_owned(ask.sets.as_slice());
             match ask.holds(&decided) {
                 false => say(service, &decided, None, &mut out),
                 true => Box::pin(hold(service, decided, &mut out)).await,
@@ -77,7 +80,11 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
 
 /// Decides a list of questions by a policy that asks stores: all of them at once.
 async fn ask_stores(service: &Service, policy: Arc<Policy>, list: &[Ask<'_>], out: &mut Vec<u8>) {
-    let decide = |ask: &Ask<'_>| service.decide_by(Arc::clone(&policy), &ask.sets).get();
+    let decide = |ask: &Ask<'_>| {
+        service
+            .decide_by(Arc::clone(&policy), ask.sets.as_slice())
+            .get()
+    };
     for (ask, decided) in list.iter().zip(join_all(list.iter().map(decide)).await) {
         match ask.holds(&decided) {
             false => {

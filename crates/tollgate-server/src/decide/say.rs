@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 use tollgate::outcome;
 use tollgate_http::{Cause, LimitState, Refusal};
 use tollgate_policy::FallbackKind;
@@ -31,7 +32,8 @@ pub(super) struct Said<'d> {
     exempted_by: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<&'static str>,
-    limits: Vec<Limit<'d>>,
+    #[serde(serialize_with = "list")]
+    limits: SmallVec<[Limit<'d>; 2]>,
     /// The rules in shadow that would deny the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     would_deny: Vec<&'d str>,
@@ -63,7 +65,7 @@ impl<'d> Said<'d> {
         wait_ms: None,
         exempted_by: None,
         fallback: None,
-        limits: Vec::new(),
+        limits: SmallVec::new_const(),
         would_deny: Vec::new(),
         token: None,
     };
@@ -73,7 +75,7 @@ impl<'d> Said<'d> {
     pub(super) fn of(decided: &'d Decided, token: Option<&'d str>, service: &Service) -> Self {
         let refusal = Refusal::of_decision(decided);
         let mut counting = service.counters.begin(decided);
-        let (mut limits, mut would_deny) = (Vec::new(), Vec::new());
+        let (mut limits, mut would_deny) = (SmallVec::new(), Vec::new());
         decided.asked().for_each(|asked| {
             counting.add(&asked);
             limits.extend(LimitState::of_asked(&asked).map(Limit::of));
@@ -113,6 +115,10 @@ impl<'d> Limit<'d> {
             cost: state.cost(),
         }
     }
+}
+
+fn list<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    list.serialize(serializer)
 }
 
 const fn name_of(cause: Cause) -> &'static str {
