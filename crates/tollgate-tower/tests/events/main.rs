@@ -6,7 +6,7 @@
 //! turns the events of this place off for all threads. Here each thread has the same subscriber,
 //! and each test sets it before it sends a request.
 
-#[path = "../reports/requests.rs"]
+#[path = "../layers/reports/requests.rs"]
 mod requests;
 
 use std::cell::RefCell;

@@ -1,0 +1,4 @@
+//! Layers of limits on a server of Redis.
+
+mod decided;
+mod without_server;
