@@ -62,7 +62,7 @@ pub(crate) async fn decide(service: &Service, body: &[u8]) -> Answer {
         for ask in list {
             let decided = Arc::clone(&policy).decide_together_owned(ask.sets.as_slice());
             match ask.holds(&decided) {
-                false => say(service, &decided, None, &mut out),
+                false => write(&mut out, &Said::of(&decided, None, service)),
                 true => Box::pin(hold(service, decided, &mut out)).await,
             }
             out.push(b',');
@@ -88,18 +88,13 @@ async fn ask_stores(service: &Service, policy: Arc<Policy>, list: &[Ask<'_>], ou
     for (ask, decided) in list.iter().zip(join_all(list.iter().map(decide)).await) {
         match ask.holds(&decided) {
             false => {
-                say(service, &decided, None, out);
+                write(out, &Said::of(&decided, None, service));
                 service.end(decided);
             }
             true => hold(service, decided, out).await,
         }
         out.push(b',');
     }
-}
-
-/// Counts and writes what was decided.
-fn say(service: &Service, decided: &Decided, token: Option<&str>, out: &mut Vec<u8>) {
-    write(out, &Said::of(decided, token, service));
 }
 
 /// Writes what was decided, and holds the decision for the caller.
@@ -109,7 +104,7 @@ async fn hold(service: &Service, decided: Decided, out: &mut Vec<u8>) {
         return no_room(service, decided, out).await;
     };
     let start = out.len();
-    say(service, &decided, Some(&token), out);
+    write(out, &Said::of(&decided, Some(&token), service));
     if let Err(decided) = service.held.keep(&token, decided) {
         out.truncate(start);
         no_room(service, *decided, out).await;
