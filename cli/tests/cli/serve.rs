@@ -1,5 +1,7 @@
 //! `tollgate serve` decides, follows its file and its signals, and ends well.
 
+mod clock_steps;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -28,7 +28,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn program() -> Option<PathBuf> {
     let program = env::var_os("TOLLGATE_ENVOY").map(PathBuf::from);
     if program.is_none() {
-        println!("skipped: TOLLGATE_ENVOY does not name Envoy; see scripts/envoy");
+        println!("skipped: TOLLGATE_ENVOY does not name Envoy; see scripts/proxy");
     }
     program
 }

@@ -11,12 +11,18 @@ use tempfile::TempDir;
 /// A proxy in a folder of its own. It is killed when it is dropped.
 pub(crate) struct Process {
     child: Child,
+    pub(crate) name: &'static str,
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
 }
 
-/// Returns the path of a program, or says that a test is skipped without it.
+/// Returns the path of a program, or says that a test is skipped without it. An environment variable
+/// such as `TOLLGATE_CADDY` names another one than that on the path.
 fn find(program: &str) -> Option<PathBuf> {
+    let variable = format!("TOLLGATE_{}", program.to_uppercase());
+    if let Some(path) = std::env::var_os(variable) {
+        return Some(path.into());
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
     let found = folders
@@ -32,10 +38,10 @@ impl Process {
     /// Starts a program and waits until it listens. `configure` writes into the folder, and returns
     /// the arguments. `None` if the program is not installed.
     pub(crate) fn start(
-        program: &str,
+        name: &'static str,
         configure: impl Fn(&Path, SocketAddr) -> Vec<String>,
     ) -> Option<Self> {
-        let program = find(program)?;
+        let program = find(name)?;
         // Another program can take the port before the proxy does.
         for _ in 0..10 {
             let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -55,6 +61,7 @@ impl Process {
                 .stdin(Stdio::null());
             let mut process = Self {
                 child: command.spawn().unwrap(),
+                name,
                 address,
                 folder,
             };

@@ -7,6 +7,8 @@ pub(crate) struct Site {
     pub(crate) service: Service,
     pub(crate) app: App,
     pub(crate) proxy: Process,
+    /// Whether the proxy gives the fields to clients whose request is allowed.
+    pub(crate) has_fields: bool,
 }
 
 /// How a proxy is started: by the service and the program behind it. `None` if it is not installed.
@@ -24,6 +26,7 @@ impl Site {
         Some(Self {
             service,
             app,
+            has_fields: proxy.name != "traefik",
             proxy,
         })
     }

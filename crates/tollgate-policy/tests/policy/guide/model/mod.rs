@@ -222,7 +222,7 @@ impl Model {
                 granted: None,
             });
         }
-        if let Some(text) = limits::attempts(rule) {
+        if let Some(text) = limits::attempts(rule).filter(|_| !flag(rule, "shadow")) {
             let name = (format!("attempts of {name}"), key, text);
             let clock = &self.clock;
             let limit = self.limits.entry(name.clone());
