@@ -16,8 +16,8 @@ pub(crate) struct Process {
     pub(crate) folder: TempDir,
 }
 
-/// Returns the path of a program, or says that a test is skipped without it. An environment variable
-/// such as `TOLLGATE_CADDY` names another one than that on the path.
+/// Returns the path of a program, or says that a test is skipped without it. An environment
+/// variable such as `TOLLGATE_CADDY` names another one than that on the path.
 fn find(program: &str) -> Option<PathBuf> {
     let variable = format!("TOLLGATE_{}", program.to_uppercase());
     if let Some(path) = std::env::var_os(variable) {
