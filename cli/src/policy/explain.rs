@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use comfy_table::{Cell, ContentArrangement, Table};
+use comfy_table::{ContentArrangement, Table};
 use console::Term;
-use tollgate_policy::explain::{Applied, Asks, Explained, Explanation, explain};
+use tollgate_policy::explain::{Explained, Explanation};
 use tollgate_redis::Keys;
 
 use super::registered::Registered;
-use super::request::Request;
+use super::request::{Request, unread};
 use super::source::Reading;
 use crate::exit_code::{INVALID, unusable};
 use crate::table;
@@ -63,11 +63,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
             return Ok(ExitCode::from(INVALID));
         }
     };
-    if let Some(message) = arguments.request.unknown(&source.name, &file) {
-        return Ok(unusable(&message));
-    }
-    let request = arguments.request.described(&file);
-    let explanation = explain(&file, &request.facts());
+    let explanation = match arguments.request.described().explain(&file) {
+        Ok(explanation) => explanation,
+        Err(unknown) => return Ok(unusable(&unread(&source.name, &unknown))),
+    };
     let mut out = io::stdout().lock();
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &explanation)?;
@@ -93,76 +92,12 @@ fn table_of(explanation: &Explanation) -> Table {
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(terminal.size().1);
     }
-    table.set_header(["rule", "applies", "key", "limit", "cost", "why"]);
+    table.set_header(Explained::COLUMNS);
     for rule in &explanation.rules {
-        table.add_row(row(rule));
+        table.add_row(rule.cells());
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
     table
-}
-
-fn row(rule: &Explained) -> Vec<Cell> {
-    let denies = rule.asks.as_ref().is_some_and(|asks| asks.denies.is_some());
-    let applies = match rule.applies {
-        Applied::Yes if denies => "denies",
-        Applied::Yes => "yes",
-        Applied::Shadow => "shadow",
-        Applied::No => "no",
-    };
-    let mut cells = vec![rule.name.clone(), applies.into()];
-    match &rule.asks {
-        Some(asks) => cells.extend([key(asks), limit(asks), cost(asks)]),
-        None => cells.extend([const { String::new() }; 3]),
-    }
-    cells.push(why(rule));
-    cells.into_iter().map(Cell::new).collect()
-}
-
-fn key(asks: &Asks) -> String {
-    let parts: Vec<_> = asks.key.iter().map(ToString::to_string).collect();
-    parts.join(", ")
-}
-
-/// Returns the limits, and where they come from unless the rule itself says them.
-fn limit(asks: &Asks) -> String {
-    let mut limit = asks.limits.join(", ");
-    if let Some(plan) = &asks.plan {
-        limit += &format!(" (plan {})", plan.name);
-    }
-    if asks.is_override && !limit.is_empty() {
-        limit += " (override)";
-    }
-    match asks.store.as_str() {
-        "memory" => limit,
-        _ if limit.is_empty() => limit,
-        store => format!("{limit} in {store}"),
-    }
-}
-
-fn cost(asks: &Asks) -> String {
-    match asks.denies {
-        Some(_) => String::new(),
-        None => asks.cost.permits.to_string(),
-    }
-}
-
-/// Returns why a rule applies or does not, and why it asks what it asks.
-fn why(rule: &Explained) -> String {
-    let mut why = vec![rule.why.clone()];
-    if let Some(asks) = &rule.asks {
-        let settled = |fact: &String| format!("{fact} settles the cost");
-        match &asks.denies {
-            Some(denies) => why.push(denies.clone()),
-            None => {
-                why.extend(asks.plan.as_ref().map(|plan| plan.why.clone()));
-                why.extend(asks.cost.why.clone());
-                why.extend(asks.cost.settle.as_ref().map(settled));
-            }
-        }
-        let answered = |status| format!("a denial has status {status}");
-        why.extend(asks.status.map(answered));
-    }
-    why.join("; ")
 }

@@ -4,9 +4,8 @@ use std::net::IpAddr;
 
 use clap::Args;
 use http::{HeaderName, HeaderValue, Method, Uri};
-use tollgate_http::{ClientAddress, PathForm, RequestFacts};
-use tollgate_policy::file::PolicyFile;
-use tollgate_policy::{FactName, FactValue, FactValues, Facts};
+use tollgate_http::{DescribedRequest, UnknownFacts};
+use tollgate_policy::FactName;
 
 /// A request.
 #[derive(Debug, Args)]
@@ -34,97 +33,38 @@ pub(super) struct Request {
     facts: Vec<(FactName, Option<String>)>,
 }
 
-/// A request as a server has it, and the facts that are given one by one.
-#[derive(Debug)]
-pub(super) struct Described<'a> {
-    head: http::Request<()>,
-    from: Option<IpAddr>,
-    path: PathForm,
-    facts: &'a [(FactName, Option<String>)],
-}
-
-/// The facts of a request. A fact that is given by itself replaces the request's fact of that name.
-#[derive(Debug)]
-pub(super) struct Known<'a> {
-    request: RequestFacts<'a>,
-    own: &'a [(FactName, Option<String>)],
-}
-
-impl Facts for Known<'_> {
-    fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
-        self.values(name).single()
-    }
-
-    fn values(&self, name: &FactName) -> FactValues<'_> {
-        let mut own = self.own.iter().filter(|(known, _)| known == name);
-        match own.clone().next() {
-            Some(_) => FactValues::of(
-                own.by_ref()
-                    .filter_map(|(_, value)| value.as_ref())
-                    .map(FactValue::from),
-            ),
-            None => self.request.values(name),
-        }
-    }
-}
-
-impl Described<'_> {
-    /// Returns the facts, as the layer of tollgate-tower reads them.
-    pub(super) fn facts(&self) -> Known<'_> {
-        let request = RequestFacts::new(&self.head).path_form(self.path);
-        Known {
-            request: match self.from {
-                Some(address) => request.client_ip(address),
-                None => request,
-            },
-            own: self.facts,
-        }
-    }
-}
-
 impl Request {
     /// Returns the names of the facts that are given one by one.
     pub(super) fn named(&self) -> impl Iterator<Item = &str> {
         self.facts.iter().map(|(name, _)| name.as_str())
     }
 
-    /// If the policy does not read some of these facts, says which.
-    pub(super) fn unknown(&self, name: &str, file: &PolicyFile) -> Option<String> {
-        let known = file.fact_names();
-        let unknown = self.facts.iter().filter(|(name, _)| !known.contains(name));
-        let unknown: Vec<_> = unknown.map(|(name, _)| format!("{name:?}")).collect();
-        let facts = match unknown.as_slice() {
-            [] => return None,
-            [_] => "fact",
-            _ => "facts",
-        };
-        let known: Vec<_> = known.iter().map(FactName::as_str).collect();
-        let known = match known.as_slice() {
-            [] => "it reads none".to_owned(),
-            names => format!("it reads: {}", names.join(", ")),
-        };
-        let unknown = unknown.join(" and ");
-        Some(format!(
-            "{name} does not read the {facts} {unknown}, which --fact gives; {known}"
-        ))
-    }
-
-    /// Returns the request, read as the file says.
-    pub(super) fn described(&self, file: &PolicyFile) -> Described<'_> {
-        let mut head = http::Request::new(());
-        *head.method_mut() = self.method.clone();
-        *head.uri_mut() = self.url.clone();
+    /// Returns what is described.
+    pub(super) fn described(&self) -> DescribedRequest {
+        let mut described = DescribedRequest::new(self.method.clone(), self.url.clone());
         for (name, value) in &self.headers {
-            head.headers_mut().append(name, value.clone());
+            described = described.header(name.clone(), value.clone());
         }
-        let address = ClientAddress::of_policy(&file.client).unwrap_or_default();
-        Described {
-            from: self.from.map(|from| address.of(from, head.headers())),
-            path: file.client.path.map(PathForm::from).unwrap_or_default(),
-            head,
-            facts: &self.facts,
+        if let Some(from) = self.from {
+            described = described.from_address(from);
         }
+        for (name, value) in &self.facts {
+            described = described.fact(name.as_str(), value.as_deref());
+        }
+        described
     }
+}
+
+/// Says which facts, of those that are given one by one, the file does not read.
+pub(super) fn unread(file: &str, UnknownFacts { unknown, known, .. }: &UnknownFacts) -> String {
+    let plural = if unknown.len() == 1 { "" } else { "s" };
+    let unknown: Vec<_> = unknown.iter().map(|name| format!("{name:?}")).collect();
+    let unknown = unknown.join(" and ");
+    let known = match known.is_empty() {
+        true => "it reads none".to_owned(),
+        false => format!("it reads: {}", known.join(", ")),
+    };
+    format!("{file} does not read the fact{plural} {unknown}, which --fact gives; {known}")
 }
 
 fn method(text: &str) -> Result<Method, String> {

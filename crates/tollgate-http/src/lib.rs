@@ -8,6 +8,7 @@
 //! | read what a server says of its limits | the crate `tollgate-client` |
 //! | find the client's address | [`ClientAddress`], [`AddressPrefix`] |
 //! | supply a request's facts (attributes) | [`RequestFacts`], [`PathForm`] |
+//! | explain a request that an operator describes | `DescribedRequest` (feature `policy`) |
 //!
 //! The [guide] of the crate `tollgate-tower`, whose layers use this crate, explains the answers,
 //! the fields, and addresses behind a proxy.
@@ -18,6 +19,8 @@ mod address;
 mod answers;
 #[cfg(feature = "policy")]
 mod decided;
+#[cfg(feature = "policy")]
+mod described;
 mod facts;
 mod limit_state;
 mod refusal;
@@ -26,6 +29,8 @@ pub use address::{AddressError, AddressPrefix, ClientAddress};
 pub use answers::{Answers, FieldValues, Fields, RefusalBody};
 #[cfg(feature = "policy")]
 pub use decided::LimitStates;
+#[cfg(feature = "policy")]
+pub use described::{DescribedRequest, UnknownFacts};
 #[cfg(feature = "policy")]
 pub use facts::AnswerFacts;
 pub use facts::{Ambiguous, PathForm, RequestFacts};

@@ -68,7 +68,7 @@ pub mod when;
 
 pub use builder::PolicyBuilder;
 pub use check::warnings;
-pub use decide::{Asked, Decision, Reason};
+pub use decide::{Asked, Decision, Reason, RequestKey};
 pub use explain::explain;
 pub use facts::{FactKind, FactName, FactValue, FactValues, Facts};
 pub use file::disk::FileError;

@@ -9,7 +9,7 @@ use tollgate::keyed::SeededHasher;
 
 use crate::choose::Chooser;
 use crate::file::secret::Secret;
-use crate::file::{ClientSettings, Rule, StoreSettings};
+use crate::file::{ClientSettings, PolicyFile, Rule, StoreSettings};
 use crate::limit::Hashed;
 use crate::registry::Registry;
 use crate::rule::CompiledRule;
@@ -46,20 +46,14 @@ pub struct Policy<C = SystemClock> {
     pub(crate) rules: Vec<CompiledRule<C>>,
     pub(crate) registry: Arc<Registry<C>>,
     pub(crate) hasher: Hashed,
-    pub(crate) client: Client,
-    /// The server that the file names.
-    pub(crate) store: Option<StoreSettings>,
+    pub(crate) file: PolicyFile,
+    /// What a program made of the file's settings of clients.
+    pub(crate) client: OnceLock<Box<dyn Any + Send + Sync>>,
     /// The secret by which stores hide keys.
     pub(crate) key_secret: Option<Secret>,
     pub(crate) clock: C,
     /// What became of the state of each rule, if it was restored.
     pub(crate) restored: Vec<RuleState>,
-}
-
-/// How the program finds clients, and what it made of these settings.
-pub(crate) struct Client {
-    pub(crate) settings: ClientSettings,
-    pub(crate) made: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl<C> Policy<C> {
@@ -68,6 +62,21 @@ impl<C> Policy<C> {
     pub fn restored(&self) -> impl Iterator<Item = (&str, RuleState)> {
         let names = self.rules.iter().map(|rule| &*rule.name);
         names.zip(self.restored.iter().copied())
+    }
+
+    /// Returns what the file says, which [`explain`](crate::explain()) and
+    /// [`warnings`](crate::warnings) take.
+    ///
+    /// ```
+    /// use tollgate_policy::{Policy, explain};
+    ///
+    /// let policy = Policy::from_toml("[[rule]]\nname = 'api'\nlimit = '5/s'")?;
+    /// assert_eq!(explain(policy.file(), &()).summary, "asks api");
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub const fn file(&self) -> &PolicyFile {
+        &self.file
     }
 
     /// Iterates over the rules as the file says them, in their order: names, limits, keys, stores
@@ -98,7 +107,7 @@ impl<C> Policy<C> {
     /// Returns how the program should find the client of a request, as the file says it.
     #[must_use]
     pub const fn client(&self) -> &ClientSettings {
-        &self.client.settings
+        &self.file.client
     }
 
     /// Returns what a program makes of [`client`](Self::client). It is made once for each policy
@@ -117,8 +126,8 @@ impl<C> Policy<C> {
     where
         T: Any + Send + Sync,
     {
-        let Client { settings, made } = &self.client;
-        let made = made.get_or_init(|| Box::new(make(settings)));
+        let made = || Box::new(make(&self.file.client)) as Box<dyn Any + Send + Sync>;
+        let made = self.client.get_or_init(made);
         made.downcast_ref()
     }
 
@@ -126,7 +135,7 @@ impl<C> Policy<C> {
     /// The policy does not connect to it: see [`StoreSettings`].
     #[must_use]
     pub const fn store(&self) -> Option<&StoreSettings> {
-        self.store.as_ref()
+        self.file.store.as_ref()
     }
 
     /// Returns the clock.
@@ -151,8 +160,8 @@ impl<C> fmt::Debug for Policy<C> {
             .field("apply", &self.chooser.apply)
             .field("deny", &self.chooser.deny.names)
             .field("allow", &self.chooser.allow.names)
-            .field("client", &self.client.settings)
-            .field("store", &self.store)
+            .field("client", &self.file.client)
+            .field("store", &self.file.store)
             .field("rules", &self.rules)
             .field("registry", &self.registry)
             .finish_non_exhaustive()

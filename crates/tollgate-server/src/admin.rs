@@ -1,8 +1,11 @@
 //! What operators ask and do: metrics, readiness, keys, bans, reloads.
 
+mod alerts;
 mod change;
 mod fields;
 mod metrics;
+mod page;
+pub(crate) mod sample;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,8 +19,11 @@ use tokio::sync::Mutex;
 use tollgate_policy::Secret;
 
 use self::fields::Refused;
+use self::sample::Tables;
 use crate::budget::Budget;
 use crate::connections::Connections;
+use crate::history::History;
+use crate::json::json;
 use crate::read::read;
 use crate::reload::Reloader;
 use crate::service::{Answer, Service, text};
@@ -44,13 +50,26 @@ pub(crate) struct Admin {
     pub(crate) budget: Arc<Budget>,
     /// Held while metrics are written: one reader at a time.
     pub(crate) scrapes: Mutex<()>,
+    /// What happened in the last minutes.
+    pub(crate) history: History,
+    pub(crate) tables: Tables,
 }
 
+/// How many of the heaviest keys are listed.
+const MOST_KEYS: usize = 20;
+
 /// What there is, and whether it needs the token.
-const ROUTES: [(&str, Method, bool); 9] = [
+const ROUTES: [(&str, Method, bool); 16] = [
+    ("/", Method::GET, false),
     ("/metrics", Method::GET, false),
     ("/healthz", Method::GET, false),
     ("/readyz", Method::GET, false),
+    (page::STYLE, Method::GET, false),
+    (page::SCRIPT, Method::GET, false),
+    (page::LIVE, Method::GET, false),
+    (page::POLICY, Method::GET, true),
+    (page::EXPLAIN, Method::POST, true),
+    ("/keys", Method::GET, true),
     ("/rules", Method::GET, true),
     ("/key", Method::GET, true),
     ("/reload", Method::POST, true),
@@ -73,7 +92,9 @@ impl Admin {
         let path = head.uri.path();
         let mut routes = ROUTES.iter();
         let Some((path, method, needs_token)) = routes.find(|(known, _, _)| *known == path) else {
-            let known = ROUTES.map(|(path, _, _)| path);
+            let known = ROUTES.iter().map(|(path, _, _)| *path);
+            // The parts of the page are for its script.
+            let known: Vec<_> = known.filter(|path| !path.starts_with("/page/")).collect();
             let refused = Refused::unknown("path", path, &known);
             return Err(refused.with_status(StatusCode::NOT_FOUND));
         };
@@ -87,7 +108,9 @@ impl Admin {
                 .extend(allow.map(|allow| (ALLOW, allow)));
             return Ok(answer);
         }
-        if *needs_token {
+        // With the token, it says more.
+        let gives_token = *path == page::LIVE && head.headers.contains_key(AUTHORIZATION);
+        if *needs_token || gives_token {
             if let Err(answer) = self.knows(&head.headers) {
                 self.strangers.fetch_add(1, Relaxed);
                 return Ok(*answer);
@@ -101,6 +124,13 @@ impl Admin {
             "/metrics" => Ok(metrics::answer(self).await),
             "/healthz" => Ok(text(StatusCode::OK, "ok")),
             "/readyz" => Ok(self.service.readiness()),
+            "/" => Ok(page::whole(&self).await),
+            page::STYLE => Ok(page::style()),
+            page::SCRIPT => Ok(page::script()),
+            page::LIVE => Ok(page::live(&self, gives_token).await),
+            page::POLICY => Ok(page::policy(&self)),
+            page::EXPLAIN => page::explain(&self.service, &body),
+            "/keys" => Ok(self.keys()),
             "/rules" => Ok(change::rules(&self.service)),
             "/key" => change::key(&self.service, head.uri.query().unwrap_or_default()).await,
             "/reload" => change::reload(Arc::clone(&self.reloader)).await,
@@ -108,6 +138,12 @@ impl Admin {
             "/reset" => change::reset(&self.service, &body).await,
             _ => change::drain(&self.service, &body),
         }
+    }
+
+    /// Answers `/keys`: the heaviest keys.
+    fn keys(&self) -> Answer {
+        let heaviest = self.service.counters.heaviest.as_ref();
+        json(StatusCode::OK, &heaviest.map(|it| it.list(MOST_KEYS)))
     }
 
     /// Checks the token of a request that changes something, or asks about a client.

@@ -13,7 +13,7 @@ pub(crate) fn warn(policy: &Policy) {
 }
 
 /// Says what a rule can't know of a request whose end is not told.
-fn needs(rule: &Rule) -> impl Iterator<Item = &'static str> {
+pub(crate) fn needs(rule: &Rule) -> impl Iterator<Item = &'static str> {
     let plans = rule.plan.iter().flat_map(|plan| &plan.value.limits);
     let mut limits = rule.limits.iter().chain(plans.map(|(_, limit)| limit));
     let is_concurrency = |text: &str| text.split_whitespace().next() == Some("concurrency");

@@ -22,7 +22,9 @@ mod error;
 mod forward;
 #[cfg(doc)]
 pub mod guide;
+mod heaviest;
 mod held;
+mod history;
 mod json;
 mod overrides;
 mod read;

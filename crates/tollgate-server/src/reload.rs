@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
+use arc_swap::ArcSwapOption;
 use tollgate_policy::{FileError, LivePolicy, Reloaded};
 
 use crate::ends;
@@ -25,6 +26,17 @@ pub(crate) struct Reloader {
     pub(crate) failed: AtomicU64,
     /// When a policy last took its place, in seconds since 1970.
     pub(crate) done_at: AtomicU64,
+    /// Why the file was refused, if the policy that decides is an older one.
+    refused: ArcSwapOption<Refusal>,
+}
+
+/// Why a policy's file was refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// When it was first refused after a policy took its place, in seconds since 1970.
+    pub(crate) since: u64,
+    /// All errors, a line for each.
+    pub(crate) why: String,
 }
 
 impl Reloader {
@@ -37,6 +49,7 @@ impl Reloader {
             done: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             done_at: AtomicU64::new(unix_seconds(SystemTime::now())),
+            refused: ArcSwapOption::empty(),
         }
     }
 
@@ -71,12 +84,18 @@ impl Reloader {
         read
     }
 
+    /// Returns why the file was refused, if the policy that decides is an older one.
+    pub(crate) fn refused(&self) -> Option<Arc<Refusal>> {
+        self.refused.load_full()
+    }
+
     pub(crate) fn report(&self, report: &Result<Reloaded, FileError>) {
         match report {
             Ok(reloaded) => {
                 self.done.fetch_add(1, Relaxed);
                 let now = unix_seconds(SystemTime::now());
                 self.done_at.store(now, Relaxed);
+                self.refused.store(None);
                 let rules = reloaded.rules().len();
                 tracing::info!(rules, "the policy was reloaded");
                 for warning in reloaded.warnings().iter() {
@@ -86,6 +105,11 @@ impl Reloader {
             }
             Err(error) => {
                 self.failed.fetch_add(1, Relaxed);
+                let before = self.refused().map(|it| it.since);
+                self.refused.store(Some(Arc::new(Refusal {
+                    since: before.unwrap_or_else(|| unix_seconds(SystemTime::now())),
+                    why: error.to_string(),
+                })));
                 tracing::error!(%error, "the policy stays as it is");
             }
         }

@@ -11,18 +11,22 @@ use tokio::sync::{Mutex, oneshot, watch};
 use tokio::time::Instant;
 use tollgate_policy::{LivePolicy, Reloaded, Watch};
 
+use crate::admin::sample::{self, Tables};
 use crate::admin::{self, Admin};
 use crate::budget::Budget;
 use crate::connections::{self, Connections, Tls};
+use crate::counters::Counters;
 use crate::descriptors;
 use crate::ends;
 use crate::error::{ReloadError, StartError};
+use crate::heaviest::Heaviest;
 use crate::held::{self, Held};
+use crate::history::History;
 use crate::reload::Reloader;
 use crate::route;
 use crate::service::Service;
 use crate::settings::Settings;
-use crate::state::{self, Saver};
+use crate::state::{self, Saver, unix_seconds};
 use crate::store::Store;
 #[cfg(feature = "tls")]
 use crate::tls::Certificate;
@@ -121,7 +125,12 @@ impl Server {
         let held = Held::new(settings.hold_for, settings.most_held);
         let saver = settings.state.take().zip(lock);
         let saver = saver.map(|(state, lock)| Arc::new(Saver::new(Arc::clone(&live), state, lock)));
-        let service = Arc::new(Service::new(live, held, settings.limits.clone()));
+        // Only with the token can anybody ask for them.
+        let asks_for_keys = settings.admin.is_some() && settings.admin_token.is_some();
+        let now = unix_seconds(SystemTime::now());
+        let counters = Counters::new(asks_for_keys.then(|| Heaviest::new(now)));
+        let limits = settings.limits.clone();
+        let service = Arc::new(Service::new(live, counters, held, limits));
         Ok(Self {
             service,
             saver,
@@ -193,7 +202,10 @@ impl Server {
                 limits: limits.clone(),
                 budget: Arc::clone(&budget),
                 scrapes: Mutex::default(),
+                history: History::default(),
+                tables: Tables::default(),
             });
+            tokio::spawn(sample::run(Arc::clone(&admin), ended.clone()));
             tokio::spawn(connections::serve(
                 listener,
                 self.tls,

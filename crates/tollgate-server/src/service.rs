@@ -52,10 +52,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(policy: Arc<LivePolicy>, held: Held, limits: Limits) -> Self {
+    pub(crate) fn new(
+        policy: Arc<LivePolicy>,
+        counters: Counters,
+        held: Held,
+        limits: Limits,
+    ) -> Self {
         Self {
             policy,
-            counters: Counters::default(),
+            counters,
             held,
             overrides: Overrides::default(),
             budget: Arc::new(Budget::new(limits.pending_bytes)),

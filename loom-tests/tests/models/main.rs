@@ -10,6 +10,7 @@ mod compose;
 mod compose_rows;
 mod concurrency;
 mod concurrency_word;
+mod heaviest;
 mod hint;
 mod keyed;
 mod keyed_concurrency;

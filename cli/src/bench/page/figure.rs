@@ -7,8 +7,8 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use tollgate_page::escaped;
 
-use super::html::escaped;
 use super::style::{GRID, INK, Look, Mark};
 
 const WIDTH: u32 = 1080;

@@ -6,7 +6,7 @@
 //! | `view` | which contestants are shown together |
 //! | `verdict` | who wins, by how much and why |
 //! | `figure` | one picture |
-//! | `html` | escaped text and tables |
+//! | `html` | tables |
 //! | `style` | colors that are readable on light and on dark |
 
 mod figure;
@@ -29,7 +29,8 @@ use super::latency::Latency;
 use super::machine;
 use super::rows::Row;
 use super::topology::Cores;
-use html::{escaped, table};
+use html::table;
+use tollgate_page::{Html, SHEET, document, escaped};
 use view::Part;
 
 /// The page's file name in the requested folder.
@@ -105,15 +106,12 @@ impl Findings<'_> {
 
     fn html(&self) -> Result<String, Box<dyn Error>> {
         let mut html = String::new();
-        let [machine, versions] = machine::lines(self.cores).map(|line| escaped(&line));
-        write!(
+        let [machine, versions] = machine::lines(self.cores);
+        writeln!(
             html,
-            "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n\
-             <meta charset=\"utf-8\"/>\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-             <title>What a decision costs: {machine}</title>\n<style>\n{}</style>\n</head>\n\
-             <body>\n<main>\n<h1>What a decision costs</h1>\n<p>{machine}<br/>{versions}</p>\n",
-            style::sheet(),
+            "<h1>What a decision costs</h1>\n<p>{}<br/>{}</p>",
+            escaped(&machine),
+            escaped(&versions),
         )?;
         if !self.machine.is_empty() {
             html += "<h2>The machine</h2>\n";
@@ -126,8 +124,10 @@ impl Findings<'_> {
         }
         self.write_limits(&mut html);
         html += METHOD;
-        html += "</main>\n</body>\n</html>\n";
-        Ok(html)
+        let title = format!("What a decision costs: {machine}");
+        let mut head = Html::new();
+        head.style(SHEET).style(&style::sheet());
+        Ok(document(&title, &head, &Html::trusted(html)))
     }
 
     /// Writes what the other limiters can't do, or how to include them.

@@ -1,4 +1,4 @@
-//! The look of the page: readable on light and dark backgrounds, without a script.
+//! The look of the pictures: readable on light and dark backgrounds, without a script.
 //!
 //! The pictures use the light colors, and the style sheet replaces each color on dark
 //! backgrounds. Text has a contrast of at least 4.5 : 1 on both backgrounds, lines and marks at
@@ -96,9 +96,9 @@ impl Look {
     }
 }
 
-/// Returns the style sheet of the page and its pictures.
+/// Returns the style sheet of the pictures.
 pub(crate) fn sheet() -> String {
-    let mut sheet = PAGE.to_owned();
+    let mut sheet = String::new();
     for look in LOOKS.iter().filter(|look| !look.dashes.is_empty()) {
         // Writing to a String can't fail. Marks are not dashed.
         let (color, dashes) = (hex(look.color), look.dashes);
@@ -108,7 +108,6 @@ pub(crate) fn sheet() -> String {
         );
     }
     sheet += "@media(prefers-color-scheme:dark){\n";
-    sheet += DARK;
     let looks = LOOKS.iter().chain([&PLAIN]);
     let lines = looks.map(|look| (look.color, look.dark));
     for (light, dark) in lines.chain([(INK, DARK_INK), (GRID, DARK_GRID)]) {
@@ -119,37 +118,6 @@ pub(crate) fn sheet() -> String {
     sheet += "}\n";
     sheet
 }
-
-const PAGE: &str = "\
-:root{color-scheme:light dark}
-body{margin:0 auto;padding:1.5rem;max-width:72rem;font:1rem/1.5 system-ui,sans-serif;\
-color:#1F2328;background:#FFFFFF}
-h1{font-size:1.7rem}
-h2{margin-top:2.5rem;font-size:1.35rem}
-h3{margin-top:2rem;font-size:1.1rem}
-figure{margin:1rem 0;overflow-x:auto}
-figcaption,caption,dd{color:#3D444D}
-caption{text-align:left;padding:.3rem 0}
-svg{display:block;width:100%;min-width:44rem;height:auto}
-text,td{font-variant-numeric:tabular-nums}
-.wide{overflow-x:auto}
-table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.2rem .7rem;text-align:right;white-space:nowrap}
-th[scope=row],thead th:first-child{text-align:left;font-weight:normal}
-.text{min-width:16rem;text-align:left;white-space:normal}
-thead th{border-bottom:1px solid #59636E;vertical-align:bottom}
-tbody tr:nth-child(even){background:#F3F5F7}
-.verdict{padding-left:1.2rem}
-.note{padding:.6rem 1rem;border-left:.3rem solid #BC4C00;background:#F3F5F7}
-";
-
-const DARK: &str = "\
-body{color:#E6EDF3;background:#0D1117}
-figcaption,caption,dd{color:#C9D1D9}
-thead th{border-bottom-color:#9198A1}
-tbody tr:nth-child(even),.note{background:#171D25}
-.note{border-left-color:#F0883E}
-";
 
 /// Formats a color as the picture writes it.
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {

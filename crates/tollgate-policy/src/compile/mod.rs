@@ -16,7 +16,7 @@ use crate::file::secret::Secret;
 use crate::file::{BanOf, MissingFact, PolicyFile, Rule};
 use crate::limit::{Hashed, PolicyClock, RuleLimit, Spec, Table, config_message};
 use crate::parse::{BAN_OF_ALL, BAN_WITHOUT_KEY, MEMORY, no_fallback};
-use crate::policy::{Client, Policy};
+use crate::policy::Policy;
 use crate::problem::{Problem, Problems, quoted};
 use crate::registry::Registry;
 use crate::rule::failure::{self, Named};
@@ -92,11 +92,8 @@ pub(crate) fn compile<C: PolicyClock>(
         chooser: Chooser::of(file),
         asynchronous: limits.any(|limit| matches!(**limit, RuleLimit::Remote(_))),
         rules,
-        client: Client {
-            settings: file.client.clone(),
-            made: OnceLock::new(),
-        },
-        store: file.store.clone(),
+        file: file.clone(),
+        client: OnceLock::new(),
         registry,
         hasher,
         key_secret,

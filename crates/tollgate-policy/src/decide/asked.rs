@@ -4,6 +4,7 @@ use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Quota};
 
 use super::asks::Ask;
+use super::key::RequestKey;
 use crate::limit::FallbackKind;
 use crate::rule::{Allowed, CompiledRule, What};
 
@@ -25,6 +26,7 @@ pub struct Asked<'d> {
     rule: &'d str,
     limit: &'d str,
     plan: Option<&'d str>,
+    key: Option<RequestKey<'d>>,
     cost: u64,
     shadow: bool,
     allowed: Option<Allowed>,
@@ -45,7 +47,12 @@ enum Answer {
 }
 
 impl<'d> Asked<'d> {
-    pub(crate) fn new<C>(rule: &'d CompiledRule<C>, ask: &Ask, others: &'d [u32]) -> Option<Self> {
+    pub(crate) fn new<C>(
+        rule: &'d CompiledRule<C>,
+        ask: &Ask,
+        keys: &'d [u8],
+        others: &'d [u32],
+    ) -> Option<Self> {
         let (limit, allowed) = match ask.what {
             What::Limit(limit) => (
                 rule.texts.get(limit)?.get(ask.plan)?,
@@ -68,6 +75,7 @@ impl<'d> Asked<'d> {
             plan: plans
                 .and_then(|plans| plans.names.get(ask.plan))
                 .map(|name| &**name),
+            key: RequestKey::of(rule, ask, keys),
             cost: ask.cost,
             shadow: ask.trial,
             allowed,
@@ -88,6 +96,7 @@ impl<'d> Asked<'d> {
             rule,
             limit: "",
             plan: None,
+            key: None,
             cost: 0,
             shadow: true,
             allowed: None,
@@ -173,6 +182,13 @@ impl<'d> Asked<'d> {
     #[must_use]
     pub const fn plan(&self) -> Option<&'d str> {
         self.plan
+    }
+
+    /// Returns the request's key of the rule. `None` if the rule has no key, or the request lacks a
+    /// part of it.
+    #[must_use]
+    pub const fn key(&self) -> Option<RequestKey<'d>> {
+        self.key
     }
 
     /// Returns how many permits the request asked for.

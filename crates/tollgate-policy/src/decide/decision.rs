@@ -12,6 +12,7 @@ use tollgate::{Denied, Tick};
 
 use super::asked::Asked;
 use super::asks::{Ask, Asks, others};
+use super::key::RequestKey;
 use super::remotes::{DeniedElsewhere, Remotes};
 use super::state::State;
 use super::visits::With;
@@ -185,6 +186,36 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         }
     }
 
+    /// Returns the key to which the limit belongs that denies the request. `None` if the request is
+    /// allowed, or if no limit of a key denies it.
+    ///
+    /// ```
+    /// use tollgate_policy::Policy;
+    ///
+    /// let text = "[[rule]]\nname = 'login'\nkey = ['client-ip', 'user']\nlimit = '1/h'";
+    /// let policy = Policy::from_toml(text)?;
+    /// let request = [("client-ip", "10.0.0.7"), ("user", "ann")];
+    /// assert!(policy.decide(&request).denied_key().is_none());
+    /// let denied = policy.decide(&request);
+    /// assert_eq!(denied.denied_key().unwrap().values(), ["10.0.0.7", "ann"]);
+    /// # Ok::<(), tollgate_policy::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn denied_key(&self) -> Option<RequestKey<'_>> {
+        if let Some(by) = self.denied_elsewhere() {
+            let rule = self.state.policy()?.rules.get(by.ask.rule)?;
+            let keys = self.remotes.as_ref()?.keys();
+            return RequestKey::of(rule, &by.ask, keys);
+        }
+        match &self.state {
+            State::Asked(asks, Err((member, _))) => {
+                let ask = asks.list.get(*member)?;
+                RequestKey::of(asks.policy.rules.get(ask.rule)?, ask, &asks.keys)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the number by which the program's protocol answers this denial: the `status` of the
     /// rule, or of the entry of the list `deny`, that denies the request. `None` if the request is
     /// allowed, if the file does not say one, or if the rule's store is not available.
@@ -353,7 +384,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 .remotes
                 .as_ref()
                 .map_or(&[][..], |it| it.others(&member.ask));
-            let asked = Asked::new(rule, &member.ask, others)?.by(member.fallback);
+            let keys = self.remotes.as_ref().map_or(&[][..], |it| it.keys());
+            let asked = Asked::new(rule, &member.ask, keys, others)?.by(member.fallback);
             Some(match member.answer? {
                 Ok(info) if self.denied_elsewhere().is_some() => {
                     // It was given back.
@@ -376,7 +408,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
         ask: &'d Ask,
     ) -> Option<Asked<'d>> {
         let rule = asks.policy.rules.get(ask.rule)?;
-        let asked = Asked::new(rule, ask, others(&asks.also_asked_by, ask))?;
+        let others = others(&asks.also_asked_by, ask);
+        let asked = Asked::new(rule, ask, &asks.keys, others)?;
         if let State::Asked(_, Err((member, denied))) = &self.state {
             let now = asks.now();
             let own = asks.look(index, now);

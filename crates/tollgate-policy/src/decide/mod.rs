@@ -9,6 +9,7 @@ mod collect;
 mod decision;
 mod finish;
 mod finish_async;
+mod key;
 mod many;
 mod remotes;
 mod state;
@@ -26,6 +27,7 @@ pub(crate) use acquire::decide;
 pub(crate) use acquire_async::decide_async;
 pub use asked::Asked;
 pub use decision::{Decision, Reason};
+pub use key::RequestKey;
 pub(crate) use visits::With;
 
 impl<C: PolicyClock> Policy<C> {

@@ -158,6 +158,11 @@ impl Remotes {
         self.denied.is_none()
     }
 
+    /// Returns the bytes of all keys.
+    pub(crate) fn keys(&self) -> &[u8] {
+        &self.keys
+    }
+
     /// Returns the sets of facts that ask this limit after the first one.
     pub(crate) fn others(&self, ask: &Ask) -> &[u32] {
         others(&self.also_asked_by, ask)

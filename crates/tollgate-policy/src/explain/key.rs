@@ -1,9 +1,5 @@
 //! The key of a request.
 
-use std::net::IpAddr;
-
-use ipnet::IpNet;
-
 use super::KeyPart;
 use crate::facts::{FactKind, FactName, FactValue, Facts};
 use crate::file::{Networks, Rule};
@@ -37,7 +33,7 @@ fn shown(fact: &FactName, value: &FactValue<'_>, networks: &Networks) -> String 
         _ => None,
     };
     if let Some(address) = address {
-        return network(address, networks);
+        return networks.text_of(address);
     }
     let text = value.as_text();
     match fact.kind() {
@@ -48,13 +44,5 @@ fn shown(fact: &FactName, value: &FactValue<'_>, networks: &Networks) -> String 
         }
         FactKind::Path => clean_path(&text).as_str().into(),
         _ => text.into_owned(),
-    }
-}
-
-fn network(address: IpAddr, networks: &Networks) -> String {
-    let bits = networks.bits(address);
-    match IpNet::new(address, bits) {
-        Ok(network) if bits < network.max_prefix_len() => network.trunc().to_string(),
-        _ => address.to_string(),
     }
 }

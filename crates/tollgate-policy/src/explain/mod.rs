@@ -28,6 +28,7 @@
 //! ```
 
 mod asks;
+mod cells;
 mod display;
 mod key;
 mod rules;

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use tollgate::keyed::Overflow;
 
 use crate::facts::FactName;
@@ -242,6 +243,15 @@ impl Networks {
         match address {
             IpAddr::V4(_) => self.v4.value,
             IpAddr::V6(_) => self.v6.value,
+        }
+    }
+
+    /// Returns an address, or its network if not all of its bits count.
+    pub(crate) fn text_of(&self, address: IpAddr) -> String {
+        let bits = self.bits(address);
+        match IpNet::new(address, bits) {
+            Ok(network) if bits < network.max_prefix_len() => network.trunc().to_string(),
+            _ => address.to_string(),
         }
     }
 }

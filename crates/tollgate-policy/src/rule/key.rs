@@ -173,3 +173,54 @@ fn push_length(length: usize, bytes: &mut Bytes) {
         }
     }
 }
+
+/// Returns the values of the parts of a key that a request of this rule has.
+pub(crate) fn key_values(rule: &Rule, key: &[u8]) -> Vec<String> {
+    let mut values = Vec::with_capacity(rule.key.len());
+    let mut rest = key;
+    for _ in 0..rule.key.len() {
+        let part = match rule.key.len() {
+            1 => rest,
+            _ => pop_part(&mut rest),
+        };
+        values.push(value_of(part, &rule.network));
+    }
+    values.reverse();
+    values
+}
+
+/// Takes the last part of a key of several.
+fn pop_part<'k>(rest: &mut &'k [u8]) -> &'k [u8] {
+    let read = |rest: &'k [u8]| {
+        let (last, before) = rest.split_last()?;
+        let (length, before) = match *last {
+            255 => {
+                let (before, length) = before.split_last_chunk::<8>()?;
+                (usize::try_from(u64::from_le_bytes(*length)).ok()?, before)
+            }
+            length => (length.into(), before),
+        };
+        before.split_at_checked(before.len().checked_sub(length)?)
+    };
+    let (before, part) = read(rest).unwrap_or_default();
+    *rest = before;
+    part
+}
+
+/// Returns the value of a part: its text, its address or network, or an empty text if it is
+/// missing.
+fn value_of(part: &[u8], networks: &Networks) -> String {
+    let address = |address: IpAddr| networks.text_of(address);
+    match part.split_first() {
+        Some((&TEXT, text)) => String::from_utf8_lossy(text).into_owned(),
+        Some((&V4, bits)) => {
+            let bits = <[u8; 4]>::try_from(bits).map(IpAddr::from);
+            bits.map(address).unwrap_or_default()
+        }
+        Some((&V6, bits)) => {
+            let bits = <[u8; 16]>::try_from(bits).map(IpAddr::from);
+            bits.map(address).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}

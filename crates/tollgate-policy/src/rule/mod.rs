@@ -20,7 +20,7 @@ use crate::file::{CountOf, Rule};
 use crate::limit::{KeyHash, Overrides, RuleLimit, Spec, Table, own_of};
 pub(crate) use fact::{RuleFact, can_be_key};
 use failure::Named;
-pub(crate) use key::{Bytes, KeySpec, NoKey, of_values};
+pub(crate) use key::{Bytes, KeySpec, NoKey, key_values, of_values};
 pub(crate) use missing::MissingKeys;
 pub use outcome::Outcome;
 pub(crate) use reads::{Plans, Reads};

@@ -44,6 +44,11 @@ impl Refused {
         Self { field, ..self }
     }
 
+    /// These names are known.
+    pub(super) fn knowing(self, known: Vec<String>) -> Self {
+        Self { known, ..self }
+    }
+
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::StatusCode;
+use tollgate_policy::Policy;
 
 use super::Admin;
 use crate::counters::head;
@@ -37,6 +38,28 @@ impl Admin {
         stats
             .write_prometheus(out, "tollgate", &[])
             .map_err(|_| fmt::Error)?;
+        for (name, help, value) in self.values(&policy) {
+            let kind = match name.ends_with("_total") {
+                true => "counter",
+                false => "gauge",
+            };
+            let name = format!("tollgate_{name}");
+            head(out, &name, kind, help)?;
+            writeln!(out, "{name} {value}")?;
+        }
+        head(
+            out,
+            "tollgate_build_info",
+            "gauge",
+            "The version of the service.",
+        )?;
+        let version = env!("CARGO_PKG_VERSION");
+        writeln!(out, "tollgate_build_info{{version=\"{version}\"}} 1")
+    }
+
+    /// Returns the numbers that no rule has: names, what they say, and their values. The names and
+    /// their order stay the same while the service runs.
+    pub(super) fn values(&self, policy: &Policy) -> Vec<(&'static str, &'static str, u64)> {
         let number = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         let connections = &self.connections;
         let reloads = &self.reloader;
@@ -180,22 +203,6 @@ impl Admin {
                 ),
             ]);
         }
-        for (name, help, value) in values {
-            let kind = match name.ends_with("_total") {
-                true => "counter",
-                false => "gauge",
-            };
-            let name = format!("tollgate_{name}");
-            head(out, &name, kind, help)?;
-            writeln!(out, "{name} {value}")?;
-        }
-        head(
-            out,
-            "tollgate_build_info",
-            "gauge",
-            "The version of the service.",
-        )?;
-        let version = env!("CARGO_PKG_VERSION");
-        writeln!(out, "tollgate_build_info{{version=\"{version}\"}} 1")
+        values
     }
 }

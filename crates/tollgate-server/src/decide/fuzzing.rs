@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tollgate_policy::{LivePolicy, Policy};
 
+use crate::counters::Counters;
 use crate::held::Held;
 use crate::service::{Answer, Service};
 use crate::settings::Limits;
@@ -43,7 +44,7 @@ static SERVICE: LazyLock<Service> = LazyLock::new(|| {
     let policy = Policy::from_toml(POLICY).expect("a policy");
     let live = Arc::new(LivePolicy::new(policy));
     let held = Held::new(Duration::from_secs(1), 100);
-    Service::new(live, held, Limits::default())
+    Service::new(live, Counters::default(), held, Limits::default())
 });
 
 /// Any body: it is a question that is answered, or an error that says why. What is held can be

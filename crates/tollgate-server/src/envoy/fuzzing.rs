@@ -12,6 +12,7 @@ use super::frame;
 use super::messages::{
     Code, Entry, RateLimitDescriptor, RateLimitOverride, RateLimitRequest, RateLimitResponse,
 };
+use crate::counters::Counters;
 use crate::held::Held;
 use crate::service::Service;
 use crate::settings::Limits;
@@ -58,7 +59,7 @@ fn service(policy: &str) -> Service {
     let policy = Policy::from_toml(policy).expect("a policy");
     let live = Arc::new(LivePolicy::new(policy));
     let held = Held::new(Duration::from_secs(1), 1);
-    Service::new(live, held, Limits::default())
+    Service::new(live, Counters::default(), held, Limits::default())
 }
 
 /// Any bytes of a call: they are a request that is decided, or an error.

@@ -39,8 +39,11 @@ async fn known(service: &Running, request: &str, body: &str) -> (u16, Value) {
     send(service, request, Some(&format!("Bearer {TOKEN}")), body).await
 }
 
-const VERBS: [&str; 6] = [
+const VERBS: [&str; 9] = [
     "GET /rules",
+    "GET /keys",
+    "GET /page/policy",
+    "POST /page/explain",
     "GET /key?rule=user&value=ann",
     "POST /reload",
     "POST /ban",
@@ -66,7 +69,7 @@ async fn without_the_token_nothing_changes() {
             assert_eq!(status, 401, "{request} {token:?} {said}");
         }
     }
-    assert_eq!(service.metric("tollgate_admin_refused_total").await, 48);
+    assert_eq!(service.metric("tollgate_admin_refused_total").await, 72);
     assert_eq!(service.metric("tollgate_reloads_total").await, 0);
     assert_eq!(send(&service, "GET /readyz", None, "").await.0, 200);
     service.end().await;
@@ -223,10 +226,10 @@ async fn errors_name_what_is_wrong() {
             "",
             404,
             json!({
-                "error": "unknown path `/nothing`; known: /metrics, /healthz, /readyz, /rules, \
+                "error": "unknown path `/nothing`; known: /, /metrics, /healthz, /readyz, /keys, /rules, \
                           /key, /reload, /ban, /reset, /drain",
                 "field": "/nothing",
-                "known": ["/metrics", "/healthz", "/readyz", "/rules", "/key", "/reload", "/ban",
+                "known": ["/", "/metrics", "/healthz", "/readyz", "/keys", "/rules", "/key", "/reload", "/ban",
                           "/reset", "/drain"],
             }),
         ),

@@ -47,7 +47,7 @@ async fn each_line_of_administration_works() {
         assert_eq!(status, 200, "{line} {said}");
         sent += 1;
     }
-    assert_eq!(sent, 7);
+    assert_eq!(sent, 8);
 
     let (_, error) = GUIDE.split_once("\n```json\n{\"error\"").unwrap();
     let error = format!("{{\"error\"{}", error.split("\n```").next().unwrap());

@@ -6,6 +6,7 @@ mod encrypted;
 mod ending;
 mod hostile;
 mod http2;
+mod page;
 mod reloads;
 mod state;
 #[path = "../support/mod.rs"]

@@ -85,6 +85,27 @@ impl Running {
             .unwrap()
     }
 
+    /// Asks at the address of operators, with a token if there is one. Returns the status, the
+    /// headers and the body.
+    pub(crate) async fn admin(
+        &self,
+        request: &str,
+        token: Option<&str>,
+        body: &str,
+    ) -> (u16, reqwest::header::HeaderMap, String) {
+        let (method, path) = request.split_once(' ').unwrap();
+        let url = format!("http://{}{path}", self.admin);
+        let request = self.client.request(method.parse().unwrap(), url);
+        let request = request.body(body.to_owned());
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        let answer = request.send().await.unwrap();
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        (status, headers, answer.text().await.unwrap())
+    }
+
     /// Asks until this many connections of those who ask for decisions are open.
     pub(crate) async fn until_open(&self, connections: u64) {
         while self.metric("tollgate_connections").await != connections {

@@ -1,7 +1,10 @@
 //! How often the rules decided, and what.
 
+mod counting;
+
 use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::hash::BuildHasher;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +12,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
-use tollgate_policy::{Asked, Decision, FallbackKind, Policy, PolicyClock};
+use tollgate_policy::{Decision, FallbackKind, Policy, PolicyClock, RequestKey};
+
+pub(crate) use self::counting::Counting;
+use crate::heaviest::Heaviest;
 
 /// What a rule did with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,20 +52,38 @@ pub(crate) enum Protocol {
     Envoy,
 }
 
-const PROTOCOLS: [(Protocol, &str); 3] = [
+pub(crate) const PROTOCOLS: [(Protocol, &str); 3] = [
     (Protocol::Decide, "decide"),
     (Protocol::Forwarded, "forwarded"),
     (Protocol::Envoy, "envoy"),
 ];
 
 /// The upper bounds of the time that decisions take, in microseconds.
-const BOUNDS_US: [u64; 12] = [
+pub(crate) const BOUNDS_US: [u64; 12] = [
     10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 100_000, 1_000_000,
 ];
+
+/// What a rule did with all requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OfRuleNow {
+    pub(crate) allowed: u64,
+    pub(crate) denied: u64,
+    pub(crate) waited: u64,
+    pub(crate) shadow: u64,
+    pub(crate) shadow_allowed: u64,
+    /// Those that a fallback decided.
+    pub(crate) fallbacks: u64,
+}
+
+/// How many decisions of a protocol took how long: one number for each bound, and one for longer
+/// ones.
+pub(crate) type TimesNow = [u64; BOUNDS_US.len() + 1];
 
 /// Counts decisions. A policy's rules are known by name, so a reload loses nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
+    /// The keys that come most, if operators can ask for them.
+    pub(crate) heaviest: Option<Heaviest>,
     /// The names are the operator's, so nobody chooses them to collide.
     rules: ArcSwap<HashMap<Box<str>, Arc<OfRule>, RandomState>>,
     times: [Times; PROTOCOLS.len()],
@@ -99,6 +123,13 @@ impl OfRule {
 }
 
 impl Counters {
+    pub(crate) fn new(heaviest: Option<Heaviest>) -> Self {
+        Self {
+            heaviest,
+            ..Self::default()
+        }
+    }
+
     /// Counts a decision for each rule that was asked, or for the one that denies.
     pub(crate) fn count<R, C>(&self, decision: &Decision<R, C>)
     where
@@ -117,6 +148,9 @@ impl Counters {
         C: PolicyClock,
     {
         if let Some(rule) = decision.denied_by() {
+            if let Some(key) = decision.denied_key() {
+                self.count_key(rule, &key, true);
+            }
             self.of(rule, |rule| {
                 rule.count(Did::Denied);
                 if let Some(kind) = decision.fallback() {
@@ -124,11 +158,7 @@ impl Counters {
                 }
             });
         }
-        Counting {
-            counters: self,
-            allowed: decision.is_allowed(),
-            rule: None,
-        }
+        Counting::new(self, decision.is_allowed())
     }
 
     /// Counts `n` decisions that took this time together.
@@ -140,6 +170,39 @@ impl Counters {
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
         add(times.buckets.get(bucket), 1);
         add(Some(&times.total_us), us);
+    }
+
+    fn count_key(&self, rule: &str, key: &RequestKey<'_>, denied: bool) {
+        if let Some(heaviest) = &self.heaviest {
+            let hash = self.rules.load().hasher().hash_one(rule);
+            heaviest.count(rule, hash, key, denied);
+        }
+    }
+
+    /// Visits what each rule did.
+    pub(crate) fn each_rule(&self, mut visit: impl FnMut(&str, OfRuleNow)) {
+        for (name, rule) in self.rules.load().iter() {
+            let [allowed, denied, waited, shadow, shadow_allowed] =
+                rule.did.each_ref().map(|count| count.load(Relaxed));
+            let fallbacks = rule.fallbacks.iter().flatten();
+            visit(
+                name,
+                OfRuleNow {
+                    allowed,
+                    denied,
+                    waited,
+                    shadow,
+                    shadow_allowed,
+                    fallbacks: fallbacks.map(|count| count.load(Relaxed)).sum(),
+                },
+            );
+        }
+    }
+
+    /// Returns how long the decisions of each protocol took.
+    pub(crate) fn times(&self) -> [TimesNow; PROTOCOLS.len()] {
+        let now = |times: &Times| times.buckets.each_ref().map(|count| count.load(Relaxed));
+        self.times.each_ref().map(now)
     }
 
     fn of(&self, rule: &str, count: impl FnOnce(&OfRule)) {
@@ -212,75 +275,6 @@ impl Counters {
             times.write(out, protocol)?;
         }
         Ok(())
-    }
-}
-
-/// Counts a decision for each rule that was asked.
-#[must_use = "the last rule is counted at the end"]
-pub(crate) struct Counting<'a> {
-    counters: &'a Counters,
-    allowed: bool,
-    /// The last rule. Its limits are side by side.
-    rule: Option<Told<'a>>,
-}
-
-/// What the limits of a rule said.
-struct Told<'a> {
-    rule: &'a str,
-    is_shadow: bool,
-    would_allow: bool,
-    waits: bool,
-    fallback: Option<FallbackKind>,
-}
-
-impl<'a> Counting<'a> {
-    pub(crate) fn add(&mut self, asked: &Asked<'a>) {
-        let would_allow = asked.would_allow();
-        let waits = asked.grant().is_some_and(|it| it.delay() > Duration::ZERO);
-        match &mut self.rule {
-            Some(told) if told.rule == asked.rule() => {
-                told.would_allow &= would_allow;
-                told.waits |= waits;
-            }
-            last => {
-                let next = Told {
-                    rule: asked.rule(),
-                    is_shadow: asked.is_shadow(),
-                    would_allow,
-                    waits,
-                    fallback: asked.fallback(),
-                };
-                let last = last.replace(next);
-                self.count(last);
-            }
-        }
-    }
-
-    pub(crate) fn end(mut self) {
-        let last = self.rule.take();
-        self.count(last);
-    }
-
-    fn count(&self, told: Option<Told<'_>>) {
-        // A rule that could deny took nothing if another one denied.
-        let Some(told) = told.filter(|told| told.is_shadow || self.allowed) else {
-            return;
-        };
-        self.counters.of(told.rule, |rule| {
-            if told.is_shadow {
-                return rule.count(match told.would_allow {
-                    true => Did::ShadowAllowed,
-                    false => Did::Shadow,
-                });
-            }
-            rule.count(Did::Allowed);
-            if told.waits {
-                rule.count(Did::Waited);
-            }
-            if let Some(kind) = told.fallback {
-                rule.count_fallback(kind, true);
-            }
-        });
     }
 }
 

@@ -1,0 +1,426 @@
+//! The part of the page that changes: who is denied, by which rule, since when.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use tollgate_page::{Cell, Chart, Column, Html, Series, spark, table};
+use tollgate_policy::Policy;
+use tollgate_policy::operate::PolicyStats;
+
+use super::words::{ago, bounds, count, long, percent, rate, time_us};
+use crate::admin::alerts::Alert;
+use crate::admin::sample::now_ms;
+use crate::admin::{Admin, MOST_KEYS};
+use crate::counters::{OfRuleNow, PROTOCOLS};
+use crate::heaviest::{Heavy, List};
+use crate::history::{Did, RuleHistory};
+use crate::state::unix_seconds;
+
+/// The most rules that are listed: those with most denials, and then with most requests.
+const MOST_RULES: usize = 100;
+
+/// A rule, or an entry of the list `deny`.
+struct Rule<'a> {
+    name: &'a str,
+    is_shadow: bool,
+    counts: OfRuleNow,
+    history: RuleHistory,
+}
+
+pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
+    let stats = admin.stats().await;
+    let policy = admin.service.policy.load();
+    let counters = &admin.service.counters;
+    let now_s = now_ms() / 1000;
+    let values = admin.values(&policy);
+    let mut counted = Vec::new();
+    counters.each_rule(|name, counts| counted.push((name.to_owned(), counts)));
+    let rules = rules(&policy, &counted, admin);
+    let heavy = counters.heaviest.as_ref().filter(|_| with_keys);
+    let heavy = heavy.map(|heaviest| heaviest.list(MOST_KEYS));
+
+    let mut html = Html::new();
+    html.raw("<div data-policy=\"")
+        .text(admin.reloader.done_at.load(Relaxed))
+        .raw("-");
+    html.text(admin.reloader.refused().map_or(0, |it| it.since))
+        .raw("\"></div>\n");
+    now(
+        &mut html,
+        &rules,
+        &admin.alerts(&values, now_s),
+        heavy.as_ref(),
+        now_s,
+    );
+    tiles(&mut html, admin, now_s);
+    chart(&mut html, admin);
+    if let Some(heavy) = &heavy {
+        keys(&mut html, heavy, now_s);
+    }
+    html.push(rules_table(&rules, now_s));
+    html.push(latency(admin));
+    html.push(tables(&stats));
+    html.push(service(&values));
+    html
+}
+
+fn rules<'a>(
+    policy: &'a Policy,
+    counted: &'a [(String, OfRuleNow)],
+    admin: &Admin,
+) -> Vec<Rule<'a>> {
+    let rule = |name, is_shadow, counts| Rule {
+        name,
+        is_shadow,
+        counts,
+        history: admin.history.rule(name),
+    };
+    let of = |name: &str| {
+        let mut known = counted.iter().filter(|(known, _)| known == name);
+        known.next().map(|(_, counts)| *counts).unwrap_or_default()
+    };
+    let in_policy = policy.rules().map(|it| {
+        let name = it.name.as_str();
+        rule(name, it.shadow, of(name))
+    });
+    let mut rules: Vec<_> = in_policy.collect();
+    // Entries of the list `deny`, and rules that are gone but whose numbers are not.
+    let others = counted
+        .iter()
+        .filter(|(name, _)| policy.rules().all(|it| it.name.as_str() != name));
+    rules.extend(others.map(|(name, counts)| rule(name, false, *counts)));
+    rules.sort_by(|one, other| {
+        let by = |rule: &Rule<'_>| (rule.history.denied_per_s, rule.history.allowed_per_s);
+        by(other)
+            .partial_cmp(&by(one))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    rules
+}
+
+/// Says what an operator asks first.
+fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Heavy>, now_s: u64) {
+    html.raw("<h2>Now</h2>\n<ul class=\"alerts\">\n");
+    for Alert { what, since } in alerts {
+        html.raw("<li class=\"wrong\">").text(what);
+        if let Some(since) = since {
+            html.raw(", since ").push(ago(*since, now_s));
+        }
+        html.raw(".</li>\n");
+    }
+    let denying = rules
+        .iter()
+        .filter_map(|rule| Some((rule, rule.history.denies?)));
+    let denying: Vec<_> = denying.take(10).collect();
+    for (rule, denies) in &denying {
+        let (denied, all) = (
+            rule.history.denied_per_s,
+            rule.history.denied_per_s + rule.history.allowed_per_s,
+        );
+        html.raw("<li class=\"denies\"><strong>")
+            .text(rule.name)
+            .raw("</strong>");
+        match denied > 0.0 {
+            true => {
+                html.raw(" denies ")
+                    .text(rate(denied))
+                    .raw(" of ")
+                    .text(rate(all));
+                html.raw(" requests a second, since ")
+                    .push(ago(denies.since, now_s));
+            }
+            false => {
+                html.raw(" denied requests until ")
+                    .push(ago(denies.last, now_s));
+            }
+        }
+        let mut keys = heavy.iter().flat_map(|heavy| &heavy.denied.keys);
+        if let Some(key) = keys.find(|key| key.rule == rule.name) {
+            html.raw(". Most of them: <strong>")
+                .text(key.values.join(", "));
+            html.raw("</strong> (").text(bounds(key.denied)).raw(" of ");
+            html.text(bounds(key.asked)).raw(" since ");
+            html.push(ago(heavy.map_or(0, |it| it.since), now_s))
+                .raw(")");
+        }
+        html.raw(".</li>\n");
+    }
+    if denying.is_empty() {
+        html.raw("<li class=\"quiet\">No request was denied in the last minute.</li>\n");
+    }
+    html.raw("</ul>\n");
+}
+
+fn tiles(html: &mut Html, admin: &Admin, now_s: u64) {
+    let (allowed, denied) = admin.history.rates();
+    let slowest = (0..PROTOCOLS.len()).map(|protocol| admin.history.latency(protocol));
+    let slowest = slowest.filter(|latency| latency.per_s > 0.0);
+    let slowest = slowest
+        .map(|latency| latency.p99_us.map_or(u64::MAX, |us| us))
+        .max();
+    let up = now_s.saturating_sub(unix_seconds(admin.since));
+    let tiles = [
+        ("allowed a second", rate(allowed)),
+        ("denied a second", rate(denied)),
+        ("denied", percent(denied, allowed + denied)),
+        (
+            "99 % decided within",
+            slowest.map_or("-".to_owned(), within),
+        ),
+        (
+            "connections",
+            count(admin.connections.open.load(Relaxed) as u64),
+        ),
+        ("running for", long(up)),
+    ];
+    html.raw("<dl class=\"tiles\">\n");
+    for (name, value) in tiles {
+        html.raw("<div><dt>")
+            .text(name)
+            .raw("</dt><dd>")
+            .text(value)
+            .raw("</dd></div>\n");
+    }
+    html.raw("</dl>\n");
+}
+
+/// Says within which bound of the histogram decisions were made.
+fn within(us: u64) -> String {
+    match us {
+        u64::MAX => "over 1 s".to_owned(),
+        us => time_us(us),
+    }
+}
+
+fn chart(html: &mut Html, admin: &Admin) {
+    let samples = admin.history.all();
+    let points = |of: fn(&Did) -> u64| -> Vec<(f64, f64)> {
+        let pairs = samples.windows(2).filter_map(|pair| match pair {
+            [(before, _), (at, did)] if at > before => {
+                let s = (at - before) as f64 / 1000.0;
+                Some((*at as f64 / 1000.0, of(did) as f64 / s))
+            }
+            _ => None,
+        });
+        pairs.collect()
+    };
+    let (allowed, denied) = (points(|did| did.allowed), points(|did| did.denied));
+    let most = |points: &[(f64, f64)]| rate(points.iter().map(|(_, n)| *n).fold(0.0, f64::max));
+    let about = format!(
+        "At most {} allowed and {} denied requests a second.",
+        most(&allowed),
+        most(&denied)
+    );
+    let first = samples.first().map_or(0, |(at, _)| *at);
+    let last = samples.last().map_or(0, |(at, _)| *at);
+    let chart = Chart {
+        id: "requests",
+        title: "Requests a second",
+        about: &about,
+        series: &[
+            Series {
+                name: "allowed",
+                points: &allowed,
+            },
+            Series {
+                name: "denied",
+                points: &denied,
+            },
+        ],
+        from: &format!("{} ago", long(last.saturating_sub(first) / 1000)),
+        to: "now",
+    };
+    html.push(chart.svg());
+}
+
+fn keys(html: &mut Html, heavy: &Heavy, now_s: u64) {
+    html.raw("<h2>Heaviest keys</h2>\n<p>Since ")
+        .push(ago(heavy.since, now_s));
+    html.raw(". A count is exact, or it says at least and at most.</p>\n");
+    list(html, "Keys that are denied most", &heavy.denied);
+    list(html, "Keys that ask most", &heavy.asked);
+}
+
+fn list(html: &mut Html, caption: &str, list: &List) {
+    let columns = [
+        Column::text("key"),
+        Column::text("rule"),
+        Column::number("denied"),
+        Column::number("asked"),
+    ];
+    let row = |key: &crate::heaviest::HeavyKey| {
+        vec![
+            Cell::from(key.values.join(", ")),
+            Cell::from(&key.rule),
+            Cell::from(bounds(key.denied)),
+            Cell::from(bounds(key.asked)),
+        ]
+    };
+    let rows: Vec<_> = list.keys.iter().map(row).collect();
+    html.push(table(caption, &columns, &rows));
+    html.raw("<p>Each other key came at most ")
+        .text(count(list.others_at_most));
+    html.raw(" times.</p>\n");
+}
+
+fn rules_table(rules: &[Rule<'_>], now_s: u64) -> Html {
+    let columns = [
+        Column::text("rule"),
+        Column::number("allowed/s"),
+        Column::number("denied/s"),
+        Column::text("last minute"),
+        Column::text("denies since"),
+        Column::number("allowed"),
+        Column::number("denied"),
+        Column::number("would be denied"),
+    ];
+    let row = |rule: &Rule<'_>| {
+        let did = rule.history.did.iter().zip(0_u32..);
+        let points = |of: fn(&Did) -> u64| -> Vec<(f64, f64)> {
+            did.clone()
+                .map(|(did, at)| (at.into(), of(did) as f64))
+                .collect()
+        };
+        let (allowed, denied) = (points(|did| did.allowed), points(|did| did.denied));
+        let spark = spark(&[
+            Series {
+                name: "allowed",
+                points: &allowed,
+            },
+            Series {
+                name: "denied",
+                points: &denied,
+            },
+        ]);
+        let since = rule.history.denies.map(|denies| ago(denies.since, now_s));
+        let shadow = match rule.is_shadow {
+            true => count(rule.counts.shadow),
+            false => "-".to_owned(),
+        };
+        vec![
+            Cell::from(rule.name),
+            Cell::from(rate(rule.history.allowed_per_s)),
+            Cell::from(rate(rule.history.denied_per_s)),
+            Cell::html(spark),
+            Cell::html(since.unwrap_or_else(|| Html::of("-"))),
+            Cell::from(count(rule.counts.allowed)),
+            Cell::from(count(rule.counts.denied)),
+            Cell::from(shadow),
+        ]
+    };
+    let rows: Vec<_> = rules.iter().take(MOST_RULES).map(row).collect();
+    let mut html = Html::new();
+    html.raw("<h2>Rules</h2>\n");
+    if rows.is_empty() {
+        html.raw("<p class=\"note\">The policy has no rules: every request is allowed.</p>\n");
+        return html;
+    }
+    html.push(table("Requests by rule", &columns, &rows));
+    let left_out = rules.len().saturating_sub(MOST_RULES);
+    if left_out > 0 {
+        html.raw("<p>")
+            .text(left_out)
+            .raw(" rules with fewer requests are not shown.</p>\n");
+    }
+    html
+}
+
+fn latency(admin: &Admin) -> Html {
+    let columns = [
+        Column::text("asked by"),
+        Column::number("questions/s"),
+        Column::number("half within"),
+        Column::number("99 % within"),
+    ];
+    let names = ["programs (/decide)", "proxies (/nginx, /forward)", "Envoy"];
+    let rows = names.iter().enumerate().map(|(protocol, name)| {
+        let latency = admin.history.latency(protocol);
+        let within = |us: Option<u64>| match latency.per_s > 0.0 {
+            true => within(us.unwrap_or(u64::MAX)),
+            false => "-".to_owned(),
+        };
+        vec![
+            Cell::from(name),
+            Cell::from(rate(latency.per_s)),
+            Cell::from(within(latency.p50_us)),
+            Cell::from(within(latency.p99_us)),
+        ]
+    });
+    let mut html = Html::new();
+    html.raw("<h2>Latency</h2>\n");
+    html.push(table(
+        "The last ten seconds",
+        &columns,
+        &rows.collect::<Vec<_>>(),
+    ));
+    html
+}
+
+fn tables(stats: &PolicyStats) -> Html {
+    let columns = [
+        Column::text("rule"),
+        Column::text("limit"),
+        Column::text("filled"),
+        Column::number("keys"),
+        Column::number("slots"),
+        Column::number("evicted"),
+        Column::number("no room"),
+    ];
+    let tables = stats.rules.iter().flat_map(|rule| {
+        let tables = rule.tables.iter();
+        tables.map(|table| {
+            let keys = &table.keys;
+            let busy = keys.tracked.saturating_sub(keys.idle);
+            vec![
+                Cell::from(&rule.rule),
+                Cell::from(&table.table),
+                Cell::bar(busy, keys.slots),
+                Cell::from(count(keys.tracked)),
+                Cell::from(count(keys.slots)),
+                Cell::from(count(keys.evicted)),
+                Cell::from(count(keys.no_room)),
+            ]
+        })
+    });
+    let rows: Vec<_> = tables.take(MOST_RULES).collect();
+    let mut html = Html::new();
+    if rows.is_empty() {
+        return html;
+    }
+    html.raw(
+        "<h2>Tables of keys</h2>\n<p>A slot is filled while its key has less than its whole \
+              limit. Other slots are free for new keys.</p>\n",
+    );
+    html.push(table("In memory", &columns, &rows));
+    let lacking = stats.rules.iter().filter(|rule| rule.missing_key > 0);
+    for rule in lacking.take(10) {
+        html.raw("<p class=\"note\">")
+            .text(count(rule.missing_key))
+            .raw(" requests lack a part of the key of <strong>");
+        html.text(&rule.rule).raw("</strong>.</p>\n");
+    }
+    html
+}
+
+/// Writes the numbers that no rule has.
+fn service(values: &[(&'static str, &'static str, u64)]) -> Html {
+    let columns = [Column::text("what"), Column::number("number")];
+    // Times say little as numbers, and the page says them elsewhere.
+    let shown = values
+        .iter()
+        .filter(|(name, _, _)| !name.contains("timestamp"));
+    let row = |(name, help, value): &(&str, &str, u64)| {
+        let mut cell = Html::new();
+        cell.raw("<span title=\"tollgate_")
+            .text(name)
+            .raw("\">")
+            .text(help)
+            .raw("</span>");
+        vec![Cell::html(cell), Cell::from(count(*value))]
+    };
+    let rows: Vec<_> = shown.map(row).collect();
+    let mut html = Html::new();
+    html.raw("<h2>Service</h2>\n")
+        .push(table("Numbers of the service", &columns, &rows));
+    html
+}
