@@ -8,6 +8,8 @@
 mod caddy;
 mod haproxy;
 mod nginx;
+#[path = "../support/program.rs"]
+mod program;
 mod questions;
 #[allow(dead_code, reason = "other tests use more of it")]
 #[path = "../../../tollgate-redis/tests/support/server.rs"]

@@ -1,12 +1,14 @@
 //! A proxy's process.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use crate::program::find;
 
 /// A proxy in a folder of its own. It is killed when it is dropped.
 pub(crate) struct Process {
@@ -14,24 +16,6 @@ pub(crate) struct Process {
     pub(crate) name: &'static str,
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
-}
-
-/// Returns the path of a program, or says that a test is skipped without it. An environment
-/// variable such as `TOLLGATE_CADDY` names another one than that on the path.
-fn find(program: &str) -> Option<PathBuf> {
-    let variable = format!("TOLLGATE_{}", program.to_uppercase());
-    if let Some(path) = std::env::var_os(variable) {
-        return Some(path.into());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
-    let found = folders
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file());
-    if found.is_none() {
-        println!("skipped: there is no {program}");
-    }
-    found
 }
 
 impl Process {
