@@ -36,11 +36,18 @@ impl Column {
 
 /// What a cell of a [table](table()) shows.
 #[derive(Debug, Clone)]
-pub struct Cell(Html);
+pub struct Cell {
+    html: Html,
+    is_sentence: bool,
+}
 
 impl<T: Display> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self(Html::of(text))
+        let html = Html::of(text);
+        Self {
+            is_sentence: html.as_str().len() > SENTENCE,
+            html,
+        }
     }
 }
 
@@ -48,7 +55,10 @@ impl Cell {
     /// A cell with markup.
     #[must_use]
     pub const fn html(html: Html) -> Self {
-        Self(html)
+        Self {
+            html,
+            is_sentence: false,
+        }
     }
 
     /// A bar for a part of a whole, beside the part in percent.
@@ -63,7 +73,7 @@ impl Cell {
         html.raw("<rect width=\"100\" height=\"8\"/><rect width=\"")
             .text(percent);
         html.raw("\" height=\"8\"/></svg>").text(percent).raw(" %");
-        Self(html)
+        Self::html(html)
     }
 }
 
@@ -87,15 +97,15 @@ pub fn table(caption: &str, columns: &[Column], rows: &[Vec<Cell>]) -> Html {
     html.raw("</tr></thead>\n<tbody>\n");
     for row in rows {
         html.raw("<tr>");
-        for (place, Cell(cell)) in row.iter().enumerate() {
+        for (place, cell) in row.iter().enumerate() {
             let is_text = columns.get(place).is_some_and(|column| column.is_text);
             let (start, end) = match (place, is_text) {
                 (0, _) => ("<th scope=\"row\">", "</th>"),
-                _ if cell.as_str().len() > SENTENCE && is_text => ("<td class=\"text\">", "</td>"),
+                _ if cell.is_sentence && is_text => ("<td class=\"text\">", "</td>"),
                 (_, true) => ("<td class=\"left\">", "</td>"),
                 _ => ("<td>", "</td>"),
             };
-            html.raw(start).push(cell).raw(end);
+            html.raw(start).push(&cell.html).raw(end);
         }
         html.raw("</tr>\n");
     }

@@ -28,6 +28,9 @@ pub(crate) struct Reloader {
     pub(crate) done_at: AtomicU64,
     /// Why the file was refused, if the policy that decides is an older one.
     refused: ArcSwapOption<Refusal>,
+    /// When the certificate was first refused after one took its place, in seconds since 1970. 0 if
+    /// the newest one is used.
+    pub(crate) certificate_refused: AtomicU64,
 }
 
 /// Why a policy's file was refused.
@@ -50,6 +53,7 @@ impl Reloader {
             failed: AtomicU64::new(0),
             done_at: AtomicU64::new(unix_seconds(SystemTime::now())),
             refused: ArcSwapOption::empty(),
+            certificate_refused: AtomicU64::new(0),
         }
     }
 
@@ -75,9 +79,16 @@ impl Reloader {
         };
         let read = certificate.reload();
         match &read {
-            Ok(()) => tracing::info!("the certificate was read again"),
+            Ok(()) => {
+                self.certificate_refused.store(0, Relaxed);
+                tracing::info!("the certificate was read again");
+            }
             Err(error) => {
                 self.failed.fetch_add(1, Relaxed);
+                if self.certificate_refused.load(Relaxed) == 0 {
+                    let now = unix_seconds(SystemTime::now());
+                    self.certificate_refused.store(now, Relaxed);
+                }
                 tracing::error!(%error, "the certificate stays as it is");
             }
         }

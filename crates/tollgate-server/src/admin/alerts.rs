@@ -1,5 +1,7 @@
 //! What an operator should know at once.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::Admin;
 use crate::history::History;
 
@@ -20,11 +22,20 @@ const SAVED_WITHIN_S: u64 = 60;
 impl Admin {
     pub(super) fn alerts(&self, values: &[Value], now_s: u64) -> Vec<Alert> {
         let refused = self.reloader.refused().map(|refused| refused.since);
-        alerts(values, &self.history, refused, now_s)
+        let certificate = self.reloader.certificate_refused.load(Relaxed);
+        let certificate = Some(certificate).filter(|since| *since > 0);
+        alerts(values, &self.history, [refused, certificate], now_s)
     }
 }
 
-fn alerts(values: &[Value], history: &History, refused: Option<u64>, now_s: u64) -> Vec<Alert> {
+/// Makes the list. `refused` has since when the policy and the certificate are older than their
+/// files.
+fn alerts(
+    values: &[Value],
+    history: &History,
+    refused: [Option<u64>; 2],
+    now_s: u64,
+) -> Vec<Alert> {
     let find = |name: &str| values.iter().position(|(known, _, _)| *known == name);
     let value = |name| {
         find(name)
@@ -38,9 +49,14 @@ fn alerts(values: &[Value], history: &History, refused: Option<u64>, now_s: u64)
         let what = "The store does not answer: fallbacks decide for its rules";
         alert(what.to_owned(), history.store_down_since());
     }
-    if let Some(since) = refused {
-        let what = "The policy's file has errors: an older policy decides";
-        alert(what.to_owned(), Some(since));
+    let files = [
+        "The policy's file has errors: an older policy decides",
+        "The certificate's files can't be used: an older one is in use",
+    ];
+    for (what, since) in files.into_iter().zip(refused) {
+        if since.is_some() {
+            alert(what.to_owned(), since);
+        }
     }
     if value("draining") == Some(1) {
         let what = "An operator drains the service: load balancers should send elsewhere";
@@ -74,14 +90,119 @@ fn alerts(values: &[Value], history: &History, refused: Option<u64>, now_s: u64)
             "admin_refused_total",
             "requests at this address had a wrong token, or none",
         ),
-        ("reloads_failed_total", "reloads failed"),
     ] {
         match rose(name) {
             0 => {}
-            // That is said above.
-            _ if refused.is_some() && name == "reloads_failed_total" => {}
             count => alert(format!("{count} {what}, in the last minute"), None),
         }
     }
     alerts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alerts;
+    use crate::history::{History, Values};
+
+    #[test]
+    fn each_alert_comes_and_goes() {
+        let quiet = [
+            ("store_down", 0),
+            ("draining", 0),
+            ("state_saved_timestamp_seconds", 1000),
+            ("state_failures_total", 5),
+            ("connections_refused_total", 7),
+            ("pending_refused_total", 7),
+            ("held_refused_total", 7),
+            ("store_failed_total", 7),
+            ("admin_refused_total", 7),
+        ];
+        let said = |values: [(&'static str, u64); 9], refused, now_s| -> Vec<_> {
+            let history = History::default();
+            for (at, values) in [(0, quiet), (2000, values)] {
+                let values = Values {
+                    others: values.iter().map(|(_, value)| *value).collect(),
+                    ..Values::default()
+                };
+                history.sample(at, |_| {}, values, at > 0);
+            }
+            let values = values.map(|(name, value)| (name, "", value));
+            let alerts = alerts(&values, &history, refused, now_s);
+            alerts.into_iter().map(|it| (it.what, it.since)).collect()
+        };
+        let with = |place: usize, value| {
+            let mut values = quiet;
+            values[place].1 = value;
+            values
+        };
+        assert_eq!(said(quiet, [None; 2], 1060), []);
+        for (values, refused, now_s, what, since) in [
+            (
+                with(0, 1),
+                [None; 2],
+                1000,
+                "The store does not answer",
+                Some(2),
+            ),
+            (
+                with(1, 1),
+                [None; 2],
+                1000,
+                "An operator drains the service",
+                None,
+            ),
+            (quiet, [None; 2], 1061, "The state is not saved", Some(1000)),
+            (
+                with(3, 6),
+                [None; 2],
+                1000,
+                "The state is not saved",
+                Some(1000),
+            ),
+            (
+                with(4, 9),
+                [None; 2],
+                1000,
+                "2 connections were refused",
+                None,
+            ),
+            (with(5, 9), [None; 2], 1000, "2 requests were refused", None),
+            (with(6, 9), [None; 2], 1000, "2 decisions were denied", None),
+            (
+                with(7, 9),
+                [None; 2],
+                1000,
+                "2 calls were not answered",
+                None,
+            ),
+            (
+                with(8, 9),
+                [None; 2],
+                1000,
+                "2 requests at this address",
+                None,
+            ),
+            (
+                quiet,
+                [Some(9), None],
+                1000,
+                "The policy's file has errors",
+                Some(9),
+            ),
+            (
+                quiet,
+                [None, Some(9)],
+                1000,
+                "The certificate's files",
+                Some(9),
+            ),
+        ] {
+            let said = said(values, refused, now_s);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(
+                said[0].0.starts_with(what) && said[0].1 == since,
+                "{what}: {said:?}"
+            );
+        }
+    }
 }

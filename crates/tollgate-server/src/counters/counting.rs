@@ -5,6 +5,7 @@ use std::time::Duration;
 use tollgate_policy::{Asked, FallbackKind, RequestKey};
 
 use super::{Counters, Did};
+use crate::heaviest::End;
 
 /// Counts a decision for each rule that was asked.
 #[must_use = "the last rule is counted at the end"]
@@ -88,8 +89,11 @@ impl Told<'_> {
 
     fn count_key(&self, counters: &Counters, allowed: bool) {
         if let Some(key) = self.key.filter(|_| self.counts(allowed)) {
-            // A rule in the shadow denies nobody. Its keys are those that it would deny.
-            counters.count_key(self.rule, &key, self.is_shadow && !self.key_would_allow);
+            let end = match self.is_shadow && !self.key_would_allow {
+                true => End::WouldBeDenied,
+                false => End::Allowed,
+            };
+            counters.count_key(self.rule, &key, end);
         }
     }
 

@@ -15,7 +15,7 @@ use foldhash::fast::RandomState;
 use tollgate_policy::{Decision, FallbackKind, Policy, PolicyClock, RequestKey};
 
 pub(crate) use self::counting::Counting;
-use crate::heaviest::Heaviest;
+use crate::heaviest::{End, Heaviest};
 
 /// What a rule did with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Counters {
     {
         if let Some(rule) = decision.denied_by() {
             if let Some(key) = decision.denied_key() {
-                self.count_key(rule, &key, true);
+                self.count_key(rule, &key, End::Denied);
             }
             self.of(rule, |rule| {
                 rule.count(Did::Denied);
@@ -172,10 +172,10 @@ impl Counters {
         add(Some(&times.total_us), us);
     }
 
-    fn count_key(&self, rule: &str, key: &RequestKey<'_>, denied: bool) {
+    fn count_key(&self, rule: &str, key: &RequestKey<'_>, end: End) {
         if let Some(heaviest) = &self.heaviest {
             let hash = self.rules.load().hasher().hash_one(rule);
-            heaviest.count(rule, hash, key, denied);
+            heaviest.count(rule, hash, key, end);
         }
     }
 

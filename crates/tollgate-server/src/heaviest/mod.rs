@@ -17,6 +17,15 @@ mod sync {
     pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 }
 
+/// How a request for a key ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Allowed,
+    Denied,
+    /// A rule in the shadow would deny it.
+    WouldBeDenied,
+}
+
 /// The most bytes of a value that are kept. A longer one is cut.
 const LONGEST: usize = 120;
 
@@ -32,6 +41,8 @@ pub(crate) struct Heaviest {
 struct Window {
     asked: Sketch<Name>,
     denied: Sketch<Name>,
+    /// Those that rules in the shadow would deny.
+    would_be_denied: Sketch<Name>,
     /// When it began, in seconds since 1970.
     since: AtomicU64,
 }
@@ -67,6 +78,7 @@ pub(crate) struct Heavy {
     pub(crate) since: u64,
     pub(crate) denied: List,
     pub(crate) asked: List,
+    pub(crate) would_be_denied: List,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,6 +95,7 @@ pub(crate) struct HeavyKey {
     pub(crate) values: Vec<String>,
     pub(crate) asked: (u64, u64),
     pub(crate) denied: (u64, u64),
+    pub(crate) would_be_denied: (u64, u64),
 }
 
 impl Heaviest {
@@ -95,15 +108,17 @@ impl Heaviest {
     }
 
     /// Counts a request for a key of a rule, whose name has this hash.
-    pub(crate) fn count(&self, rule: &str, rule_hash: u64, key: &RequestKey<'_>, denied: bool) {
+    pub(crate) fn count(&self, rule: &str, rule_hash: u64, key: &RequestKey<'_>, end: End) {
         let Some(window) = self.windows.get(self.filled.load(Relaxed) % 2) else {
             return;
         };
         let hash = mixed(rule_hash, key.hash());
         let name = || Name::of(rule, key);
         window.asked.add(hash, name);
-        if denied {
-            window.denied.add(hash, name);
+        match end {
+            End::Allowed => {}
+            End::Denied => window.denied.add(hash, name),
+            End::WouldBeDenied => window.would_be_denied.add(hash, name),
         }
     }
 
@@ -113,6 +128,7 @@ impl Heaviest {
         if let Some(window) = self.windows.get(next % 2) {
             window.asked.clear();
             window.denied.clear();
+            window.would_be_denied.clear();
             window.since.store(now, Relaxed);
         }
         self.filled.store(next, Relaxed);
@@ -125,6 +141,7 @@ impl Heaviest {
             since: since.min().unwrap_or(0),
             denied: self.list_of(most, |window| &window.denied),
             asked: self.list_of(most, |window| &window.asked),
+            would_be_denied: self.list_of(most, |window| &window.would_be_denied),
         }
     }
 
@@ -154,6 +171,7 @@ impl Heaviest {
                     values: name.values.clone(),
                     asked: self.bounds(hash, |window| &window.asked),
                     denied: self.bounds(hash, |window| &window.denied),
+                    would_be_denied: self.bounds(hash, |window| &window.would_be_denied),
                 })
                 .collect(),
         }

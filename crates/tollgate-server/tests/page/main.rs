@@ -9,4 +9,7 @@ mod browser;
 mod driver;
 #[path = "../support/program.rs"]
 mod program;
+mod service;
+#[path = "../support/mod.rs"]
+mod support;
 mod tab;

@@ -76,13 +76,18 @@ async fn ask(client: &reqwest::Client, address: std::net::SocketAddr, n: usize) 
     let list: Vec<Value> = (n..n + 10).map(one).collect();
     let url = format!("http://{address}/decide");
     // The service ends before the last question.
-    let _ = client.post(url).body(Value::from(list).to_string()).send().await;
+    let _ = client
+        .post(url)
+        .body(Value::from(list).to_string())
+        .send()
+        .await;
 }
 
 async fn open(browser: &Browser, look: Look, service: &Running) -> Tab {
     let tab = browser.tab(look).await;
     tab.open(&format!("http://{}/", service.admin)).await;
-    tab.wait_until("document.getElementById('pause') !== null").await;
+    tab.wait_until("document.getElementById('pause') !== null")
+        .await;
     tab
 }
 
@@ -91,7 +96,8 @@ async fn give_token(tab: &Tab) {
     tab.click("#token").await;
     tab.write(TOKEN).await;
     tab.press("Enter").await;
-    tab.wait_until("!document.getElementById('explain').hidden").await;
+    tab.wait_until("!document.getElementById('explain').hidden")
+        .await;
 }
 
 /// Checks what holds for the page in each state: nothing is wrong, and everybody can use it.
@@ -105,7 +111,11 @@ async fn check(tab: &Tab, service: &Running, name: &str) {
     // Tables can be scrolled, but the page itself is as wide as the window.
     let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(tab.eval(wide).await, 0, "{name} is too wide");
-    let main = tab.parts().await.into_iter().filter(|part| part.role == "main");
+    let main = tab
+        .parts()
+        .await
+        .into_iter()
+        .filter(|part| part.role == "main");
     assert_eq!(main.count(), 1, "{name}");
 }
 
@@ -125,10 +135,15 @@ async fn it_is_readable_under_load_on_each_screen() {
         let tab = open(&browser, look, &service).await;
         let denies = "[...document.querySelectorAll('.denies')].some(it => it.textContent.includes('denies'))";
         tab.wait_until(denies).await;
-        assert_eq!(tab.eval("document.querySelectorAll('h1, main').length").await, 2);
+        assert_eq!(
+            tab.eval("document.querySelectorAll('h1, main').length")
+                .await,
+            2
+        );
         check(&tab, &service, name).await;
         give_token(&tab).await;
-        tab.wait_until("document.querySelector('.denies strong + strong') !== null").await;
+        tab.wait_until("document.querySelector('.denies strong ~ strong') !== null")
+            .await;
         check(&tab, &service, &format!("{name}-token")).await;
         // It is the service's answer that changes, not what the page was at first.
         let sum = "[...document.querySelectorAll('[aria-label=\"Requests by rule\"] tbody tr')]
@@ -180,33 +195,43 @@ async fn it_can_be_used_by_keyboard_alone() {
     let load = Load::on(&service).await;
     for look in [Look::DESKTOP, Look::PHONE] {
         let tab = open(&browser, look, &service).await;
-        let focused = "document.activeElement.id || document.activeElement.getAttribute('aria-label')";
+        let focused =
+            "document.activeElement.id || document.activeElement.getAttribute('aria-label')";
         // Each place that Tab reaches shows that it is there.
         let mut reached = Vec::new();
         while reached.last().is_none_or(|last| last != "token") {
             tab.press("Tab").await;
             let place = tab.eval(focused).await;
             let place = place.as_str().unwrap_or_default().to_owned();
-            let outline = tab.eval("getComputedStyle(document.activeElement).outlineStyle").await;
+            let outline = tab
+                .eval("getComputedStyle(document.activeElement).outlineStyle")
+                .await;
             assert_ne!(outline, "none", "{place}");
             assert!(reached.len() < 40, "{reached:?}");
             reached.push(place);
         }
         assert_eq!(reached[0], "pause");
-        assert!(reached.contains(&"Requests by rule".to_owned()), "{reached:?}");
+        assert!(
+            reached.contains(&"Requests by rule".to_owned()),
+            "{reached:?}"
+        );
         tab.write(TOKEN).await;
         tab.press("Enter").await;
-        tab.wait_until("!document.getElementById('explain').hidden").await;
+        tab.wait_until("!document.getElementById('explain').hidden")
+            .await;
 
         // The focus stays in a table while the page follows the service.
-        tab.eval("document.querySelector('[aria-label=\"Requests by rule\"]').focus()").await;
-        let node = "window.shown = document.querySelector('[aria-label=\"Requests by rule\"]'), true";
+        tab.eval("document.querySelector('[aria-label=\"Requests by rule\"]').focus()")
+            .await;
+        let node =
+            "window.shown = document.querySelector('[aria-label=\"Requests by rule\"]'), true";
         tab.eval(node).await;
         tab.wait_until("!window.shown.isConnected").await;
         assert_eq!(tab.eval(focused).await, "Requests by rule");
 
         // A request is explained.
-        tab.eval("document.getElementById('url').select(), document.getElementById('url').focus()").await;
+        tab.eval("document.getElementById('url').select(), document.getElementById('url').focus()")
+            .await;
         tab.write("/login").await;
         tab.press("Tab").await;
         tab.write("192.0.2.1").await;
@@ -214,18 +239,31 @@ async fn it_can_be_used_by_keyboard_alone() {
         let explained = "document.querySelector('#explained table')?.textContent";
         tab.wait_until(explained).await;
         let said = tab.eval(explained).await;
-        assert!(said.as_str().unwrap().contains("method is GET, not POST"), "{said}");
+        assert!(
+            said.as_str().unwrap().contains("method is GET, not POST"),
+            "{said}"
+        );
         tab.write("x").await;
         tab.press("Enter").await;
-        tab.wait_until("document.querySelector('#explained').textContent.includes('without a port')").await;
+        tab.wait_until(
+            "document.querySelector('#explained').textContent.includes('without a port')",
+        )
+        .await;
         let status = tab.faults().await;
         // The answer 422 is on the console, and nothing else.
-        assert!(status.iter().all(|fault| fault.contains("422")), "{status:?}");
+        assert!(
+            status.iter().all(|fault| fault.contains("422")),
+            "{status:?}"
+        );
 
         // Pause stops it, and starts it again.
         tab.eval("document.getElementById('pause').focus()").await;
         tab.press("Space").await;
-        assert_eq!(tab.eval("document.getElementById('pause').ariaPressed").await, "true");
+        assert_eq!(
+            tab.eval("document.getElementById('pause').ariaPressed")
+                .await,
+            "true"
+        );
         tab.press("Enter").await;
         tab.eval(node).await;
         tab.wait_until("!window.shown.isConnected").await;
@@ -243,11 +281,16 @@ async fn an_empty_policy_and_a_bad_one_are_said() {
     let service = Running::start_with("rule = []", with_token).await;
     let tab = open(&browser, Look::PHONE, &service).await;
     give_token(&tab).await;
-    let says = |text: &str| format!("document.querySelector('main').textContent.includes({text:?})");
+    let says =
+        |text: &str| format!("document.querySelector('main').textContent.includes({text:?})");
     tab.wait_until(&says("every request is allowed")).await;
     check(&tab, &service, "empty-390").await;
 
-    fs::write(service.file.path(), "[[rule]]\nname = '<b>'\nlimit = '3/fortnight'").unwrap();
+    fs::write(
+        service.file.path(),
+        "[[rule]]\nname = '<b>'\nlimit = '3/fortnight'",
+    )
+    .unwrap();
     assert!(service.handle.reload().is_err());
     tab.wait_until(&says("limit is \"3/fortnight\"")).await;
     tab.wait_until(&says("an older policy decides")).await;
@@ -260,7 +303,8 @@ async fn an_empty_policy_and_a_bad_one_are_said() {
     // What was wrong goes away by itself.
     fs::write(service.file.path(), POLICY).unwrap();
     let _ = service.handle.reload().unwrap();
-    tab.wait_until("document.querySelector('.wrong') === null").await;
+    tab.wait_until("document.querySelector('.wrong') === null")
+        .await;
     tab.wait_until(&says("Rules, in their order")).await;
     drop(browser);
     service.end().await;
@@ -276,10 +320,16 @@ async fn a_wrong_token_and_a_service_that_ends_are_said() {
     tab.click("#token").await;
     tab.write("not-this").await;
     tab.press("Enter").await;
-    tab.wait_until("document.getElementById('token-error').textContent.includes('must be')").await;
+    tab.wait_until("document.getElementById('token-error').textContent.includes('must be')")
+        .await;
     give_token(&tab).await;
     service.end().await;
-    tab.wait_until("document.getElementById('lost').textContent.includes('may be old')").await;
+    tab.wait_until("document.getElementById('lost').textContent.includes('may be old')")
+        .await;
     // What was shown stays.
-    assert_eq!(tab.eval("document.querySelectorAll('[aria-label=\"Requests by rule\"]').length").await, 1);
+    assert_eq!(
+        tab.eval("document.querySelectorAll('[aria-label=\"Requests by rule\"]').length")
+            .await,
+        1
+    );
 }

@@ -8,14 +8,16 @@ use tollgate_policy::Policy;
 use tollgate_policy::operate::PolicyStats;
 
 use super::words::{ago, bounds, count, long, percent, rate, time_us};
+use crate::admin::Admin;
 use crate::admin::alerts::Alert;
 use crate::admin::sample::now_ms;
-use crate::admin::{Admin, MOST_KEYS};
 use crate::counters::{OfRuleNow, PROTOCOLS};
-use crate::heaviest::{Heavy, List};
+use crate::heaviest::{Heavy, HeavyKey, List};
 use crate::history::{Did, RuleHistory};
 use crate::state::unix_seconds;
 
+/// How many keys are listed. `/keys` has more.
+const MOST_KEYS: usize = 10;
 /// The most rules that are listed: those with most denials, and then with most requests.
 const MOST_RULES: usize = 100;
 
@@ -138,10 +140,10 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         if let Some(key) = keys.find(|key| key.rule == rule.name) {
             html.raw(". Most of them: <strong>")
                 .text(key.values.join(", "));
-            html.raw("</strong> (").text(bounds(key.denied)).raw(" of ");
-            html.text(bounds(key.asked)).raw(" since ");
-            html.push(ago(heavy.map_or(0, |it| it.since), now_s))
-                .raw(")");
+            html.raw("</strong>, with ").text(bounds(key.denied));
+            html.raw(" denials of ").text(bounds(key.asked));
+            html.raw(" requests since ");
+            html.push(ago(heavy.map_or(0, |it| it.since), now_s));
         }
         html.raw(".</li>\n");
     }
@@ -237,22 +239,33 @@ fn keys(html: &mut Html, heavy: &Heavy, now_s: u64) {
     html.raw("<h2>Heaviest keys</h2>\n<p>Since ")
         .push(ago(heavy.since, now_s));
     html.raw(". A count is exact, or it says at least and at most.</p>\n");
-    list(html, "Keys that are denied most", &heavy.denied);
-    list(html, "Keys that ask most", &heavy.asked);
+    html.raw("<div class=\"pair\">\n");
+    list(html, "Keys that are denied most", &heavy.denied, |key| {
+        key.denied
+    });
+    list(html, "Keys that ask most", &heavy.asked, |key| key.denied);
+    if !heavy.would_be_denied.keys.is_empty() {
+        let caption = "Keys that rules in the shadow would deny";
+        list(html, caption, &heavy.would_be_denied, |key| {
+            key.would_be_denied
+        });
+    }
+    html.raw("</div>\n");
 }
 
-fn list(html: &mut Html, caption: &str, list: &List) {
+fn list(html: &mut Html, caption: &str, list: &List, denied: fn(&HeavyKey) -> (u64, u64)) {
+    html.raw("<div>\n");
     let columns = [
         Column::text("key"),
         Column::text("rule"),
         Column::number("denied"),
         Column::number("asked"),
     ];
-    let row = |key: &crate::heaviest::HeavyKey| {
+    let row = |key: &HeavyKey| {
         vec![
             Cell::from(key.values.join(", ")),
             Cell::from(&key.rule),
-            Cell::from(bounds(key.denied)),
+            Cell::from(bounds(denied(key))),
             Cell::from(bounds(key.asked)),
         ]
     };
@@ -260,7 +273,7 @@ fn list(html: &mut Html, caption: &str, list: &List) {
     html.push(table(caption, &columns, &rows));
     html.raw("<p>Each other key came at most ")
         .text(count(list.others_at_most));
-    html.raw(" times.</p>\n");
+    html.raw(" times.</p>\n</div>\n");
 }
 
 fn rules_table(rules: &[Rule<'_>], now_s: u64) -> Html {
