@@ -103,8 +103,8 @@ impl Adds for Unpublished {
     }
 }
 
-/// A key has come twice. One thread adds another key, a second one adds the key once more, and a
-/// third one asks how often it came.
+/// A key has come twice. One thread adds another key, a second one asks how often the key came, and
+/// a third one adds it once more.
 fn is_read<C: Adds>(run: &mut Run) {
     run.explore(|layout| {
         let cell = Arc::new(C::default());
@@ -113,7 +113,6 @@ fn is_read<C: Adds>(run: &mut Run) {
         let (one, other, reader) = (Arc::clone(&cell), Arc::clone(&cell), Arc::clone(&cell));
         let actors = vec![
             actor(move || one.add(OTHER)),
-            actor(move || other.add(KEY)),
             actor(move || {
                 let (low, high) = reader.get().bounds(KEY);
                 assert!(
@@ -125,6 +124,7 @@ fn is_read<C: Adds>(run: &mut Run) {
                     "the other key came once at most"
                 );
             }),
+            actor(move || other.add(KEY)),
         ];
         layout.act(actors);
         let (low, high) = cell.get().bounds(KEY);
