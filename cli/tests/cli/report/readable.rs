@@ -65,8 +65,7 @@ fn its_colors_are_readable_on_light_and_dark() {
     let sheets = sheet.split_once("@media(prefers-color-scheme:dark){");
     let (light, dark) = sheets.expect("dark");
     let pages = [light, dark].map(|sheet| {
-        let body = after(sheet, "body{");
-        let (page, ink) = (after(body, "background:"), after(body, "color:"));
+        let (page, ink) = (after(sheet, "--paper:"), after(sheet, "--ink:"));
         assert!(contrast(&ink[..7], &page[..7]) >= 7.0);
         &page[..7]
     });
