@@ -166,7 +166,7 @@ fn a_change_reaches_the_key() {
     model(name, Some(2), against_each_verb);
     let why = format!("{MIXED} | {FOR_EVER}");
     model(name, Some(2), carried).finds([Fault::Idle(source::migrate())], &why);
-    model(name, Some(2), against_two);
+    model(name, deeper(1, 2), against_two);
     model(name, Some(2), taken);
 }
 

@@ -302,5 +302,6 @@ fn three_threads() {
 
 #[test]
 fn a_stopped_thread_stops_no_other() {
-    model("leases::a_stopped_thread_stops_no_other", None, one_stops);
+    let name = "leases::a_stopped_thread_stops_no_other";
+    model(name, deeper(2, None), one_stops);
 }

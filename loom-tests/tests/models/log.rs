@@ -256,15 +256,15 @@ fn laps_of_one_and_of_two() {
     model("log::laps_of_one", Some(1), |run| laps(1, run));
     let longer = "log::laps_of_one, of two preemptions";
     deep_model(longer, Some(2), |run| laps(1, run));
-    model("log::laps_of_two", Some(2), |run| laps(2, run));
-    model("log::late_look", Some(2), late_look);
+    model("log::laps_of_two", deeper(1, 2), |run| laps(2, run));
+    model("log::late_look", deeper(1, 2), late_look);
 }
 
 #[test]
 fn three_at_once() {
     let looks = [time_until(1, 22), (Verb::Available, 31)];
     let name = "log::three_at_once, one looks";
-    model(name, Some(1), |run| three(looks, run));
+    deep_model(name, Some(1), |run| three(looks, run));
     let longer = "log::three_at_once, one looks, of two preemptions";
     deep_model(longer, Some(2), |run| three(looks, run));
     let claims = [take(1, 32), take(1, 31)];
@@ -274,7 +274,7 @@ fn three_at_once() {
 #[test]
 fn a_stopped_thread_stops_no_other() {
     let name = "log::a_stopped_thread_stops_no_other";
-    model(name, deeper(2, 4), one_stops_once);
+    model(name, deeper(1, 4), one_stops_once);
     let name = "log::a_stopped_thread_stops_no_other, on the way";
     model(name, Some(1), one_stops_on_its_way);
 }

@@ -12,7 +12,7 @@ use crate::rule::{CompiledRule, key_values};
 /// use tollgate_policy::Policy;
 ///
 /// let text = "[[rule]]\nname = 'api'\nkey = ['client-ip', 'user']\nlimit = '5/h'\n\
-///             network = '/24'";
+///             network = { v4 = 24 }";
 /// let policy = Policy::from_toml(text)?;
 /// let decision = policy.decide(&[("client-ip", "10.0.0.7"), ("user", "ann")]);
 /// let key = decision.tightest().and_then(|asked| asked.key()).expect("it has a key");
