@@ -27,13 +27,17 @@ use crate::program::find;
 /// A test fails when it has waited for so long.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-const FLAGS: [&str; 18] = [
+const FLAGS: [&str; 20] = [
     "--headless",
     "--remote-debugging-pipe",
     // Tests may run as root, in a container with a small /dev/shm and no GPU.
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-gpu",
+    // A page is as wide as its tab.
+    "--hide-scrollbars",
+    // A desktop has a mouse.
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
     // It asks nothing but what pages ask: neither for updates nor for lists, nor for names.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
