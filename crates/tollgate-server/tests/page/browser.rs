@@ -27,7 +27,7 @@ use crate::program::find;
 /// A test fails when it has waited for so long.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-const FLAGS: [&str; 20] = [
+const FLAGS: [&str; 23] = [
     "--headless",
     "--remote-debugging-pipe",
     // Tests may run as root, in a container with a small /dev/shm and no GPU.
@@ -38,10 +38,13 @@ const FLAGS: [&str; 20] = [
     "--hide-scrollbars",
     // A desktop has a mouse.
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
-    // It asks nothing but what pages ask: neither for updates nor for lists, nor for names.
+    // It reaches this address alone, whatever it or a page asks for.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
+    // It does not try to do what it can't do so.
     "--disable-background-networking",
+    "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints",
+    "--disable-field-trial-config",
     "--disable-component-update",
     "--disable-default-apps",
     "--disable-extensions",
@@ -54,6 +57,8 @@ const FLAGS: [&str; 20] = [
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
+    // Instead of the start page.
+    "about:blank",
 ];
 
 /// A browser without a window, with an empty profile. It ends, with all its processes, when it is
@@ -73,8 +78,8 @@ impl Browser {
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >&2", "sh"])
             .arg(program)
-            .args(FLAGS)
             .arg(format!("--user-data-dir={}", folder.path().display()))
+            .args(FLAGS)
             .process_group(0)
             .current_dir(folder.path())
             .env("HOME", folder.path())
