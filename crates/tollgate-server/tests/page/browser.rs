@@ -1,8 +1,8 @@
 //! Headless Chromium, which is told what to do by the Chrome DevTools Protocol.
 //!
-//! The protocol is JSON, a message ends with a zero byte. Chromium reads its descriptor 3 and writes
-//! its descriptor 4, and ends when the test's process does. [`Tab`](crate::tab::Tab) has what tests
-//! call.
+//! Messages of the protocol are JSON, and each ends with a zero byte. Chromium reads them from
+//! descriptor 3 and writes them to descriptor 4. If the test's process is killed, Chromium ends
+//! too. [`Tab`](crate::tab::Tab) has what tests call.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use crate::program::find;
 
-/// A test fails when it has waited for so long.
+/// A test that has waited this long fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 const FLAGS: [&str; 23] = [
@@ -41,7 +41,7 @@ const FLAGS: [&str; 23] = [
     // It reaches this address alone, whatever it or a page asks for.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
-    // It does not try to do what it can't do so.
+    // These spare it attempts to reach others.
     "--disable-background-networking",
     "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints",
     "--disable-field-trial-config",
@@ -51,7 +51,7 @@ const FLAGS: [&str; 23] = [
     "--disable-sync",
     "--no-first-run",
     "--no-default-browser-check",
-    // Crash reports are sent by a process of another group.
+    // No process outside its group reports crashes.
     "--disable-breakpad",
     // A tab in the background runs like the one in front.
     "--disable-background-timer-throttling",
