@@ -77,8 +77,14 @@ fn part(node: &Value) -> Part {
     let properties = node["properties"].as_array().into_iter().flatten();
     let properties = properties.map(|it| (text(&it["name"]), it["value"]["value"].clone()));
     Part {
-        role: node["role"]["value"].as_str().unwrap_or_default().to_owned(),
-        name: node["name"]["value"].as_str().unwrap_or_default().to_owned(),
+        role: node["role"]["value"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        name: node["name"]["value"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         properties: Value::Object(properties.collect()),
         element: node["backendDOMNodeId"].clone(),
     }

@@ -1,8 +1,8 @@
 //! Headless Chromium, which is told what to do by the Chrome DevTools Protocol.
 //!
-//! The protocol is JSON, a message ends with a zero byte. Chromium reads its descriptor 3 and writes
-//! its descriptor 4, and ends when the test's process does. [`Tab`](crate::tab::Tab) has what tests
-//! call.
+//! Messages of the protocol are JSON, and each ends with a zero byte. Chromium reads them from
+//! descriptor 3 and writes them to descriptor 4. If the test's process is killed, Chromium ends
+//! too. [`Tab`](crate::tab::Tab) has what tests call.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -24,32 +24,41 @@ use tokio::time::timeout;
 
 use crate::program::find;
 
-/// A test fails when it has waited for so long.
+/// A test that has waited this long fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-const FLAGS: [&str; 18] = [
+const FLAGS: [&str; 23] = [
     "--headless",
     "--remote-debugging-pipe",
     // Tests may run as root, in a container with a small /dev/shm and no GPU.
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-gpu",
-    // It asks nothing but what pages ask: neither for updates nor for lists, nor for names.
+    // A page is as wide as its tab.
+    "--hide-scrollbars",
+    // A desktop has a mouse.
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    // It reaches this address alone, whatever it or a page asks for.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
+    // These spare it attempts to reach others.
     "--disable-background-networking",
+    "--disable-features=AutofillServerCommunication,NetworkTimeServiceQuerying,OptimizationHints",
+    "--disable-field-trial-config",
     "--disable-component-update",
     "--disable-default-apps",
     "--disable-extensions",
     "--disable-sync",
     "--no-first-run",
     "--no-default-browser-check",
-    // Crash reports are sent by a process of another group.
+    // No process outside its group reports crashes.
     "--disable-breakpad",
     // A tab in the background runs like the one in front.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
+    // Instead of the start page.
+    "about:blank",
 ];
 
 /// A browser without a window, with an empty profile. It ends, with all its processes, when it is
@@ -69,8 +78,8 @@ impl Browser {
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >&2", "sh"])
             .arg(program)
-            .args(FLAGS)
             .arg(format!("--user-data-dir={}", folder.path().display()))
+            .args(FLAGS)
             .process_group(0)
             .current_dir(folder.path())
             .env("HOME", folder.path())

@@ -27,9 +27,11 @@
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
 
-  const isDark = matchMedia('(prefers-color-scheme: dark)').matches
-    && /\bdark\b/.test(getComputedStyle(document.documentElement).colorScheme);
-  const canvas = isDark ? [18, 18, 18, 1] : [255, 255, 255, 1];
+  // What the browser draws below the page, which is dark for pages that say they can be.
+  const probe = document.documentElement.appendChild(document.createElement('i'));
+  probe.style.backgroundColor = 'Canvas';
+  const canvas = parts(getComputedStyle(probe).backgroundColor);
+  probe.remove();
 
   // NaN over an image.
   const contrast = (element, color) => {

@@ -70,8 +70,10 @@ impl Browser {
             tab.call(&format!("{domain}.enable"), json!({})).await;
         }
         let enabled = json!({"enabled": true});
-        tab.call("Page.setLifecycleEventsEnabled", enabled.clone()).await;
-        tab.call("Emulation.setFocusEmulationEnabled", enabled).await;
+        tab.call("Page.setLifecycleEventsEnabled", enabled.clone())
+            .await;
+        tab.call("Emulation.setFocusEmulationEnabled", enabled)
+            .await;
         let touch = json!({"enabled": look.is_phone});
         tab.call("Emulation.setTouchEmulationEnabled", touch).await;
         let size = json!({
@@ -82,7 +84,11 @@ impl Browser {
         });
         tab.call("Emulation.setDeviceMetricsOverride", size).await;
         let scheme = if look.is_dark { "dark" } else { "light" };
-        let motion = if look.is_still { "reduce" } else { "no-preference" };
+        let motion = if look.is_still {
+            "reduce"
+        } else {
+            "no-preference"
+        };
         let media = json!({"features": [
             {"name": "prefers-color-scheme", "value": scheme},
             {"name": "prefers-reduced-motion", "value": motion},
@@ -107,9 +113,9 @@ impl Tab {
         };
         // Another part of the same page is there at once.
         if opened["loaderId"] != Value::Null {
-            let found = self.connection.until(url, |seen| {
-                seen.events.iter().find(has_loaded).map(|_| ())
-            });
+            let found = self
+                .connection
+                .until(url, |seen| seen.events.iter().find(has_loaded).map(|_| ()));
             found.await;
         }
     }
@@ -126,7 +132,9 @@ impl Tab {
             "awaitPromise": true,
             "returnByValue": true,
         });
-        let call = self.connection.try_call(&self.session, "Runtime.evaluate", params);
+        let call = self
+            .connection
+            .try_call(&self.session, "Runtime.evaluate", params);
         let mut answer = call.await?;
         match &answer["exceptionDetails"] {
             Value::Null => Ok(answer["result"]["value"].take()),
@@ -328,7 +336,9 @@ fn described(value: &Value) -> String {
 
 /// Returns a string without its quotes, and another value as JSON.
 pub(crate) fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn is_true(value: &Value) -> bool {
