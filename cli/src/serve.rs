@@ -270,6 +270,7 @@ fn greet(arguments: &Arguments, scheme: &str, server: &Server) {
     let facts = "'{\"facts\": {\"client-ip\": \"192.0.2.1\"}}'";
     let mut lines = format!("{by}\n  try      curl -s {scheme}://{address}/decide -d {facts}\n");
     if let Some(admin) = server.admin_address() {
+        lines += &format!("  page     {scheme}://{admin}/\n");
         lines += &format!("  metrics  curl -s {scheme}://{admin}/metrics\n");
     }
     // The service decides also if nobody reads these lines.
