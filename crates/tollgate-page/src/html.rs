@@ -43,7 +43,8 @@ impl Html {
 
     /// Appends a text, escaped, also for an attribute in quotes.
     pub fn text(&mut self, text: impl Display) -> &mut Self {
-        // Neither a String nor the escaping refuses a text. A Display that does leaves out the rest.
+        // Neither a String nor the escaping refuses a text. A Display that does leaves out the
+        // rest.
         let _ = write!(Escaping(&mut self.0), "{text}");
         self
     }

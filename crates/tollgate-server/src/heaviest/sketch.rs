@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cell::{Cell, Word};
 
-/// Each key has a cell in each row, so two keys that share a cell in one row rarely do in the other.
+/// Each key has a cell in each row, so two keys that share a cell in one row rarely do in the
+/// other.
 const ROWS: usize = 2;
 /// The cells of a row. If no key is heavy, about one request in a thousand is counted for each
 /// cell's other keys.
