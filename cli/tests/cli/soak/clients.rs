@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::counts::Counts;
 use super::http::{Answer, Connection};
-use super::policy::{JOBS, PAGES, RULES, SEVERAL, SHARED, SMALL, YEARLY_RULE};
+use super::policy::{JOBS, PAGES, RULES, Rule, SEVERAL, SHARED, SMALL, YEARLY_RULE};
 
 /// How many questions a list has.
 const LIST: u64 = 64;
@@ -160,17 +160,38 @@ impl Client {
         while !self.counts.stops() {
             let questions: Vec<_> = (turn..turn + LIST).map(Question::of).collect();
             turn += LIST;
-            let body: Vec<_> = questions.iter().map(|it| it.json("")).collect();
-            let answer = self
-                .post("/decide", &format!("[{}]", body.join(",")))
-                .await?;
-            let said: Vec<Said> = read(answer.status, &answer.body)?;
-            if said.len() != questions.len() {
-                return Err(format!("{} answers to {LIST} questions", said.len()));
-            }
-            for (question, said) in questions.iter().zip(&said) {
-                question.count(&self.counts, said)?;
-            }
+            self.list(&questions).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks a list of questions.
+    async fn list(&mut self, questions: &[Question]) -> Result<(), String> {
+        let body: Vec<_> = questions.iter().map(|it| it.json("")).collect();
+        let answer = self
+            .post("/decide", &format!("[{}]", body.join(",")))
+            .await?;
+        let said: Vec<Said> = read(answer.status, &answer.body)?;
+        if said.len() != questions.len() {
+            return Err(format!(
+                "{} answers to {} questions",
+                said.len(),
+                questions.len()
+            ));
+        }
+        for (question, said) in questions.iter().zip(&said) {
+            question.count(&self.counts, said)?;
+        }
+        Ok(())
+    }
+
+    /// Asks for each key once, so that all of them have their memory, and the service has opened
+    /// what it opens once.
+    pub(super) async fn all_keys(mut self) -> Result<(), String> {
+        let keys = |(rule, of): (usize, &Rule)| (0..of.keys).map(move |key| Question { rule, key });
+        let questions: Vec<_> = RULES.iter().enumerate().flat_map(keys).collect();
+        for questions in questions.chunks(1000) {
+            self.list(questions).await?;
         }
         Ok(())
     }

@@ -85,8 +85,10 @@ pub(super) const fn small_burst(version: u64) -> u64 {
 pub(super) fn version(version: u64, store: Option<&str>) -> String {
     let mut text = format!("# Version {version}.\n");
     if let Some(url) = store {
+        // A busy machine alone begins no outage.
         text += &format!(
-            "store = {{ redis = '{url}', fallback = {{ local = {{ processes = 1, keys = 1000 }} }} }}\n"
+            "store = {{ redis = '{url}', budget = '500ms', \
+             fallback = {{ local = {{ processes = 1, keys = 1000 }} }} }}\n"
         );
     }
     let mut rule = |name: &str, limit: &str, on_server: bool| {

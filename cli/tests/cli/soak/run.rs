@@ -9,13 +9,12 @@ use tokio::time::Instant;
 
 use super::changes::{self, Reloads};
 use super::checks;
-use super::clients::{Client, Question};
+use super::clients::Client;
 use super::counts::Counts;
 use super::http::Connection;
 use super::http2;
 use super::leaving;
 use super::metrics::Metrics;
-use super::policy::RULES;
 use super::samples::{self, Sample};
 use crate::serve::Service;
 use crate::server::Server;
@@ -44,12 +43,7 @@ pub(super) async fn soak(
 ) -> Result<Found, String> {
     let store = server.as_ref().map(Server::url);
     let client = || Client::new(&service.address, Arc::clone(counts));
-    // Whatever the service opens once, it opens now.
-    let mut first = client().await?;
-    for rule in 0..RULES.len() {
-        first.decide(Question::new(rule, 0), "").await?;
-    }
-    drop(first);
+    client().await?.all_keys().await?;
     let before = until_quiet(service, None).await?;
 
     let mut tasks = JoinSet::new();
