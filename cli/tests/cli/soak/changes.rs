@@ -42,8 +42,8 @@ impl Reloads {
     }
 }
 
-/// Writes a new policy about each second until `end`, and three at least. Each third one is bad, and
-/// changes nothing.
+/// Writes a new policy about each second until `end`, and three at least. Each third one is bad:
+/// it changes nothing.
 pub(super) async fn reload(
     service: &Service,
     folder: &Path,

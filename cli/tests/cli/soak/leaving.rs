@@ -68,7 +68,7 @@ async fn once(address: &str, turn: u64) -> Result<Option<TcpStream>, std::io::Er
         _ => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_owned(),
     };
     let mut stream = TcpStream::connect(address).await?;
-    if turn % 16 != 0 {
+    if !turn.is_multiple_of(16) {
         // Otherwise the system keeps the port for a minute, and has 28 000.
         stream.set_zero_linger()?;
     }
