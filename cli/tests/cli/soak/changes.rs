@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::clients::{Client, Question};
+use super::counts::Counts;
 use super::http::Connection;
 use super::metrics::Metrics;
 use super::policy::{self, SHARED, SMALL};
@@ -119,32 +121,35 @@ async fn until_counted(admin: &mut Connection, expected: Reloads) -> Result<(), 
 /// Stops the store for a tenth of the time, and later kills it and starts it again after as long.
 pub(super) async fn outages(
     mut server: Server,
-    client: &mut Client,
+    address: &str,
+    counts: &Arc<Counts>,
     time: Duration,
 ) -> Result<Server, String> {
     let (start, tenth) = (Instant::now(), time / 10);
     tokio::time::sleep_until(start + tenth * 3).await;
     server.signal("STOP");
-    until_fallback(client, true).await?;
+    until_fallback(address, counts, true).await?;
     tokio::time::sleep_until(start + tenth * 4).await;
     server.signal("CONT");
-    until_fallback(client, false).await?;
+    until_fallback(address, counts, false).await?;
 
     tokio::time::sleep_until(start + tenth * 6).await;
     server.kill();
-    until_fallback(client, true).await?;
+    until_fallback(address, counts, true).await?;
     tokio::time::sleep_until(start + tenth * 7).await;
     server.start(false);
-    until_fallback(client, false).await?;
+    until_fallback(address, counts, false).await?;
     Ok(server)
 }
 
 /// Asks until a fallback decides, or the store again.
-async fn until_fallback(client: &mut Client, decides: bool) -> Result<(), String> {
+async fn until_fallback(address: &str, counts: &Arc<Counts>, decides: bool) -> Result<(), String> {
+    // The service would close a connection that is quiet between the outages.
+    let mut client = Client::new(address, Arc::clone(counts)).await?;
     let start = Instant::now();
     for turn in 0.. {
         let said = client.decide(Question::new(SHARED, turn), "").await?;
-        if client.counts.stops() || said.fallback.is_some() == decides {
+        if counts.stops() || said.fallback.is_some() == decides {
             return Ok(());
         }
         if start.elapsed() > DEADLINE {

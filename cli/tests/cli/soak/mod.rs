@@ -45,7 +45,7 @@ use crate::server::{Server, on_each_server};
 fn a_soak_leaves_nothing_behind() {
     let seconds = env::var("TOLLGATE_SOAK_S").map(|it| it.parse().expect("a number of seconds"));
     let time = Duration::from_secs(seconds.unwrap_or(20));
-    let folder = folder("soak");
+    let folder = folder(&format!("soak-{}", time.as_secs()));
     fs::create_dir_all(&folder).expect("the folder can be created");
     let server = a_server();
     let store = server.as_ref().map(Server::url);

@@ -49,7 +49,7 @@ pub(super) async fn soak(
     let mut tasks = JoinSet::new();
     start_clients(&mut tasks, &service.address, counts).await?;
     let end = Instant::now() + time;
-    let (mut reloader, mut observer) = (client().await?, client().await?);
+    let mut reloader = client().await?;
     let changing = async {
         let fail = |error: &String| counts.fail(error.clone());
         let reloading = async {
@@ -59,7 +59,7 @@ pub(super) async fn soak(
         };
         let outages = async {
             match server {
-                Some(server) => changes::outages(server, &mut observer, time)
+                Some(server) => changes::outages(server, &service.address, counts, time)
                     .await
                     .inspect_err(fail)
                     .map(Some),
@@ -88,7 +88,7 @@ pub(super) async fn soak(
     }
     let (reloads, _server) = changed?;
     let seconds = counts.start.elapsed().as_secs_f64();
-    drop((reloader, observer));
+    drop(reloader);
     let after = until_quiet(service, Some(before)).await?;
     let metrics = Metrics::fetch(&mut Connection::open(&service.admin).await?).await?;
     Ok(Found {
