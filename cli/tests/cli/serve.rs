@@ -25,12 +25,12 @@ impl Service {
         Self::start_with_log(arguments, Stdio::piped())
     }
 
-    pub(crate) fn start_with_log(arguments: &[&str], log: Stdio) -> Self {
+    fn start_with_log(arguments: &[&str], log: Stdio) -> Self {
         let program = Command::new(env!("CARGO_BIN_EXE_tollgate"));
         Self::start_by(program, arguments, log)
     }
 
-    fn start_by(mut command: Command, arguments: &[&str], log: Stdio) -> Self {
+    pub(crate) fn start_by(mut command: Command, arguments: &[&str], log: Stdio) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.args(arguments);
         command.stdout(Stdio::piped()).stderr(log);

@@ -29,6 +29,7 @@ mod samples;
 use std::cell::RefCell;
 use std::env;
 use std::fs::{self, File};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -67,7 +68,11 @@ fn a_soak_leaves_nothing_behind() {
         &hold,
     ];
     let to = File::create(&log).expect("it can be written");
-    let service = Service::start_with_log(&arguments, to.into());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    // By default, glibc has an arena for each of many threads, and each of them keeps what it once
+    // needed. That looks like growth for some minutes.
+    command.env("MALLOC_ARENA_MAX", "1");
+    let service = Service::start_by(command, &arguments, to.into());
 
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = { runtime }.worker_threads(2).enable_all().build();

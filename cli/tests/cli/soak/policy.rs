@@ -94,8 +94,13 @@ pub(super) fn version(version: u64, store: Option<&str>) -> String {
     let mut rule = |name: &str, limit: &str, on_server: bool| {
         text += &format!("\n[[rule]]\nname = '{name}'\nwhen = {{ path = '/{name}' }}\n");
         text += &format!("key = 'client-ip'\nlimit = {limit}\n");
-        if store.is_some() && !on_server {
-            text += "store = 'memory'\n";
+        let keys = if name == "pages" { "40k" } else { "4k" };
+        let capacity = format!("capacity = '{keys}'\n");
+        match (on_server, store) {
+            (true, _) => {}
+            // The large table of a rule that comes and goes would look like growth.
+            (false, None) => text += &capacity,
+            (false, Some(_)) => text += &(capacity + "store = 'memory'\n"),
         }
     };
     rule("pages", "'30/min burst 5'", false);
