@@ -10,6 +10,7 @@
 //! | `policy` | `tollgate check`, `tollgate explain` and `tollgate key`: golden transcripts |
 //! | `stored_keys` | `tollgate key` prints what decisions on Redis and Valkey write |
 //! | `serve` | `tollgate serve`: decisions, signals and the end |
+//! | `soak` | `tollgate serve` for a time, with clients that leave, reloads and outages |
 //! | `guide` | the guide's examples, largest limits and pictures |
 //! | `stated_bounds` | the guide's bounds: no interval exceeds them, and the tight ones are reached |
 
@@ -27,6 +28,8 @@ mod serve;
 #[allow(dead_code, reason = "other tests use more of it")]
 #[path = "../../../crates/tollgate-redis/tests/support/server.rs"]
 mod server;
+#[cfg(all(feature = "serve", target_os = "linux"))]
+mod soak;
 mod stated_bounds;
 mod stored_keys;
 

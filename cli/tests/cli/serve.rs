@@ -13,10 +13,10 @@ use super::server::on_each_server;
 use super::{failure, folder};
 
 /// A service on ports of its own. It is killed if the test fails.
-struct Service {
-    child: Child,
-    address: String,
-    admin: String,
+pub(crate) struct Service {
+    pub(crate) child: Child,
+    pub(crate) address: String,
+    pub(crate) admin: String,
     log: Option<BufReader<ChildStderr>>,
 }
 
@@ -30,7 +30,7 @@ impl Service {
         Self::start_by(program, arguments, log)
     }
 
-    fn start_by(mut command: Command, arguments: &[&str], log: Stdio) -> Self {
+    pub(crate) fn start_by(mut command: Command, arguments: &[&str], log: Stdio) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.args(arguments);
         command.stdout(Stdio::piped()).stderr(log);
@@ -82,7 +82,7 @@ impl Service {
         Self::ask(&self.admin, &request)
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill")
             .args([&format!("-{name}"), &id])
@@ -106,7 +106,7 @@ impl Service {
     }
 
     /// Waits for the end, and returns the exit code.
-    fn code(mut self) -> Option<i32> {
+    pub(crate) fn code(mut self) -> Option<i32> {
         deadline("the end", move || {
             self.child.wait().expect("it ends").code()
         })
