@@ -1,5 +1,6 @@
 //! The part of the page that changes: who is denied, by which rule, since when.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -77,25 +78,26 @@ fn rules<'a>(
         counts,
         history: admin.history.rule(name),
     };
-    let of = |name: &str| {
-        let mut known = counted.iter().filter(|(known, _)| known == name);
-        known.next().map(|(_, counts)| *counts).unwrap_or_default()
-    };
+    let mut counts: HashMap<&str, OfRuleNow> = HashMap::new();
+    counts.extend(
+        counted
+            .iter()
+            .map(|(name, counts)| (name.as_str(), *counts)),
+    );
     let in_policy = policy.rules().map(|it| {
         let name = it.name.as_str();
-        rule(name, it.shadow, of(name))
+        rule(name, it.shadow, counts.remove(name).unwrap_or_default())
     });
     let mut rules: Vec<_> = in_policy.collect();
     // Entries of the list `deny`, and rules that are gone but whose numbers are not.
     let others = counted
         .iter()
-        .filter(|(name, _)| policy.rules().all(|it| it.name.as_str() != name));
+        .filter(|(name, _)| counts.contains_key(name.as_str()));
     rules.extend(others.map(|(name, counts)| rule(name, false, *counts)));
     rules.sort_by(|one, other| {
-        let by = |rule: &Rule<'_>| (rule.history.denied_per_s, rule.history.allowed_per_s);
-        by(other)
-            .partial_cmp(&by(one))
-            .unwrap_or(std::cmp::Ordering::Equal)
+        let (one, other) = (&one.history, &other.history);
+        let denied = other.denied_per_s.total_cmp(&one.denied_per_s);
+        denied.then_with(|| other.allowed_per_s.total_cmp(&one.allowed_per_s))
     });
     rules
 }
