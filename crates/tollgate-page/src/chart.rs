@@ -101,10 +101,11 @@ impl Chart<'_> {
         }
         html.raw("</svg>\n<figcaption>").text(self.title).raw(":");
         for (series, look) in self.series.iter().zip(LOOKS) {
-            html.raw("<span class=\"key ")
+            html.raw(" <span><span class=\"key ")
                 .text(look)
                 .raw("\"></span>")
-                .text(series.name);
+                .text(series.name)
+                .raw("</span>");
         }
         html.raw("</figcaption>\n</figure>\n");
         html

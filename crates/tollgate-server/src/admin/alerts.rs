@@ -59,41 +59,41 @@ fn alerts(
         }
     }
     if value("draining") == Some(1) {
-        let what = "An operator drains the service: load balancers should send elsewhere";
+        let what = "The service drains: /readyz answers 503, so that load balancers send elsewhere";
         alert(what.to_owned(), None);
     }
     if let Some(saved) = value("state_saved_timestamp_seconds") {
         let late = now_s.saturating_sub(saved) > SAVED_WITHIN_S && saved > 0;
         if late || rose("state_failures_total") > 0 {
-            let what = "The state is not saved: a crash would forget what was granted since";
+            let what = "The state is not saved (a crash would forget newer grants)";
             alert(what.to_owned(), Some(saved).filter(|saved| *saved > 0));
         }
     }
     for (name, what) in [
         (
             "connections_refused_total",
-            "connections were refused: all places are taken",
+            "Connections were refused, because all places are taken",
         ),
         (
             "pending_refused_total",
-            "requests were refused: there is no memory for their bodies",
+            "Requests were refused, because the memory for bodies and answers was full",
         ),
         (
             "held_refused_total",
-            "decisions were denied: too many are held",
+            "Decisions were denied, because too many are held",
         ),
         (
             "store_failed_total",
-            "calls were not answered by the store in time",
+            "The store did not answer calls in time",
         ),
         (
             "admin_refused_total",
-            "requests at this address had a wrong token, or none",
+            "Requests to this address had a wrong token, or none where one is needed",
         ),
     ] {
         match rose(name) {
             0 => {}
-            count => alert(format!("{count} {what}, in the last minute"), None),
+            count => alert(format!("{what}: {count} in the last minute"), None),
         }
     }
     alerts
@@ -144,13 +144,7 @@ mod tests {
                 "The store does not answer",
                 Some(2),
             ),
-            (
-                with(1, 1),
-                [None; 2],
-                1000,
-                "An operator drains the service",
-                None,
-            ),
+            (with(1, 1), [None; 2], 1000, "The service drains", None),
             (quiet, [None; 2], 1061, "The state is not saved", Some(1000)),
             (
                 with(3, 6),
@@ -163,23 +157,23 @@ mod tests {
                 with(4, 9),
                 [None; 2],
                 1000,
-                "2 connections were refused",
+                "Connections were refused, because all places are taken: 2 in the last minute",
                 None,
             ),
-            (with(5, 9), [None; 2], 1000, "2 requests were refused", None),
-            (with(6, 9), [None; 2], 1000, "2 decisions were denied", None),
+            (with(5, 9), [None; 2], 1000, "Requests were refused", None),
+            (with(6, 9), [None; 2], 1000, "Decisions were denied", None),
             (
                 with(7, 9),
                 [None; 2],
                 1000,
-                "2 calls were not answered",
+                "The store did not answer calls",
                 None,
             ),
             (
                 with(8, 9),
                 [None; 2],
                 1000,
-                "2 requests at this address",
+                "Requests to this address",
                 None,
             ),
             (

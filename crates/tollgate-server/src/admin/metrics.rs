@@ -152,7 +152,7 @@ impl Admin {
             ),
             (
                 "admin_refused_total",
-                "Requests to change something without the token.",
+                "Requests that need the token, and had a wrong one or none.",
                 self.strangers.load(Relaxed),
             ),
         ];

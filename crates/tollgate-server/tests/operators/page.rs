@@ -137,10 +137,9 @@ async fn it_says_who_is_denied_by_which_rule_and_since_when() {
     let page = read(&said);
     let items: Vec<_> = all(&page, "li").map(text).collect();
     assert_eq!(items.len(), 1, "{items:?}");
-    assert!(items[0].starts_with("user denie"), "{items:?}");
+    assert!(items[0].starts_with("Rule user denie"), "{items:?}");
     assert!(
-        items[0]
-            .contains("Most of them: carol-17, 192.0.2.1, with 25 denials of 30 requests since "),
+        items[0].contains("Denied most: carol-17, 192.0.2.1, 25 of 30 requests since "),
         "{items:?}"
     );
 
@@ -157,7 +156,7 @@ async fn it_says_who_is_denied_by_which_rule_and_since_when() {
         keys.contains(&vec!["bob, 192.0.2.2", "user", "2", "7"]),
         "{keys:?}"
     );
-    let shadow = rows(&page, "Keys that rules in the shadow would deny");
+    let shadow = rows(&page, "Keys that shadow rules would deny");
     assert_eq!(shadow[0], ["192.0.2.1", "trial", "37", "39"]);
     let by_rule = rows(&page, "Requests by rule");
     let by_rule: Vec<_> = by_rule
@@ -199,6 +198,40 @@ async fn it_says_who_is_denied_by_which_rule_and_since_when() {
         "{keys}"
     );
     assert_eq!(keys["denied"]["others_at_most"], 0, "{keys}");
+    service.end().await;
+}
+
+#[tokio::test]
+async fn each_rule_that_denies_has_its_key_and_an_entry_of_deny_is_named() {
+    let policy = format!("{POLICY}\n[[deny]]\nname = 'blocked'\nwhen = {{ path = '/b' }}");
+    let service = Running::start_with(&policy, with_token).await;
+    for n in 0..12 {
+        decide(&service, "/u", &format!("user-{n}"), "192.0.2.1", 20).await;
+    }
+    decide(&service, "/c", "", "192.0.2.9", 10).await;
+    decide(&service, "/b", "", "192.0.2.9", 1).await;
+    let denies = |page: &Document<'_>| -> Vec<String> {
+        let items = all(page, "li").filter(|it| it.attribute("class") == Some("denies"));
+        items.map(text).collect()
+    };
+    let said = live_until(&service, |page| denies(page).len() == 3).await;
+    let items = denies(&read(&said));
+    let starts = |start: &str| items.iter().find(|item| item.starts_with(start));
+    let client = starts("Rule client denie").expect("the rule denies");
+    assert!(
+        client.contains("Denied most: 192.0.2.9, 1 of 10 requests since "),
+        "{items:?}"
+    );
+    assert!(
+        starts("Entry of the list deny: blocked denie").is_some(),
+        "{items:?}"
+    );
+    assert!(!said.contains("#token"), "{said}");
+    assert!(live(&service, None).await.contains("#token"));
+    let (_, _, said) = service.admin("GET /page/policy", Some(TOKEN), "").await;
+    let said = format!("<main>{said}</main>");
+    let lists = rows(&read(&said), "Lists, which go before the rules");
+    assert_eq!(lists[0][..2], ["blocked", "deny"]);
     service.end().await;
 }
 
@@ -328,6 +361,19 @@ async fn a_file_with_errors_is_shown_and_the_older_policy_decides() {
         "{items:?}"
     );
     assert!(!said.contains("fortnight"), "errors need the token");
+
+    // Other errors are shown too.
+    let version = |said: &str| {
+        let page = read(said);
+        let mut versions = page
+            .descendants()
+            .filter_map(|it| it.attribute("data-policy"));
+        versions.next().map(str::to_owned)
+    };
+    std::fs::write(service.file.path(), "[[rule]]\nname = 'a'\nlimit = '3/eon'").unwrap();
+    assert!(service.handle.reload().is_err());
+    assert_ne!(version(&live(&service, None).await), version(&said));
+    assert!(policy().await.contains("3/eon"));
 
     std::fs::write(service.file.path(), "rule = []").unwrap();
     let _ = service.handle.reload().unwrap();

@@ -17,7 +17,7 @@ pub(in crate::admin) fn answer(service: &Service, body: &[u8]) -> Result<Answer,
             .knowing(error.known)
     })?;
     let mut html = Html::new();
-    html.raw("<p>The policy ")
+    html.raw("<p>In short: ")
         .text(&explanation.summary)
         .raw(".</p>\n");
     if !explanation.rules.is_empty() {

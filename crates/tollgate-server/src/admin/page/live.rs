@@ -1,6 +1,6 @@
 //! The part of the page that changes: who is denied, by which rule, since when.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +8,7 @@ use tollgate_page::{Cell, Chart, Column, Html, Series, spark, table};
 use tollgate_policy::Policy;
 use tollgate_policy::operate::PolicyStats;
 
-use super::words::{ago, bounds, count, long, percent, rate, time_us};
+use super::words::{ago, bounds, count, long, most_times, percent, plural, rate, time_us};
 use crate::admin::Admin;
 use crate::admin::alerts::Alert;
 use crate::admin::sample::now_ms;
@@ -24,6 +24,8 @@ const MOST_RULES: usize = 100;
 
 /// A rule, or an entry of the list `deny`.
 struct Rule<'a> {
+    /// What it is, before its name.
+    kind: &'static str,
     name: &'a str,
     is_shadow: bool,
     counts: OfRuleNow,
@@ -39,20 +41,24 @@ pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
     let mut counted = Vec::new();
     counters.each_rule(|name, counts| counted.push((name.to_owned(), counts)));
     let rules = rules(&policy, &counted, admin);
-    let heavy = counters.heaviest.as_ref().filter(|_| with_keys);
-    let heavy = heavy.map(|heaviest| heaviest.list(MOST_KEYS));
+    let heaviest = counters.heaviest.as_ref().filter(|_| with_keys);
+    let heavy = heaviest.map(|heaviest| heaviest.list(MOST_KEYS));
+    // A rule that denies little has its key too, beside one that denies much.
+    let all_keys = heaviest.map(|heaviest| heaviest.list(usize::MAX));
 
     let mut html = Html::new();
+    // It differs after each reload, and after a restart.
+    let reloads = &admin.reloader;
+    let done_at = reloads.done_at.load(Relaxed);
+    let (done, failed) = (reloads.done.load(Relaxed), reloads.failed.load(Relaxed));
     html.raw("<div data-policy=\"")
-        .text(admin.reloader.done_at.load(Relaxed))
-        .raw("-");
-    html.text(admin.reloader.refused().map_or(0, |it| it.since))
+        .text(format_args!("{done_at}-{done}-{failed}"))
         .raw("\"></div>\n");
     now(
         &mut html,
         &rules,
         &admin.alerts(&values, now_s),
-        heavy.as_ref(),
+        all_keys.as_ref(),
         now_s,
     );
     tiles(&mut html, admin, now_s);
@@ -72,7 +78,8 @@ fn rules<'a>(
     counted: &'a [(String, OfRuleNow)],
     admin: &Admin,
 ) -> Vec<Rule<'a>> {
-    let rule = |name, is_shadow, counts| Rule {
+    let rule = |kind, name, is_shadow, counts| Rule {
+        kind,
         name,
         is_shadow,
         counts,
@@ -86,14 +93,25 @@ fn rules<'a>(
     );
     let in_policy = policy.rules().map(|it| {
         let name = it.name.as_str();
-        rule(name, it.shadow, counts.remove(name).unwrap_or_default())
+        let counts = counts.remove(name).unwrap_or_default();
+        rule("Rule", name, it.shadow, counts)
     });
     let mut rules: Vec<_> = in_policy.collect();
     // Entries of the list `deny`, and rules that are gone but whose numbers are not.
     let others = counted
         .iter()
         .filter(|(name, _)| counts.contains_key(name.as_str()));
-    rules.extend(others.map(|(name, counts)| rule(name, false, *counts)));
+    let entries: HashSet<_> = policy
+        .file()
+        .deny
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let kind = |name: &str| match entries.contains(name) {
+        true => "Entry of the list deny:",
+        false => "Former rule",
+    };
+    rules.extend(others.map(|(name, counts)| rule(kind(name), name, false, *counts)));
     rules.sort_by(|one, other| {
         let (one, other) = (&one.history, &other.history);
         let denied = other.denied_per_s.total_cmp(&one.denied_per_s);
@@ -121,7 +139,9 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
             rule.history.denied_per_s,
             rule.history.denied_per_s + rule.history.allowed_per_s,
         );
-        html.raw("<li class=\"denies\"><strong>")
+        html.raw("<li class=\"denies\">")
+            .text(rule.kind)
+            .raw(" <strong>")
             .text(rule.name)
             .raw("</strong>");
         match denied > 0.0 {
@@ -140,10 +160,10 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         }
         let mut keys = heavy.iter().flat_map(|heavy| &heavy.denied.keys);
         if let Some(key) = keys.find(|key| key.rule == rule.name) {
-            html.raw(". Most of them: <strong>")
+            html.raw(". Denied most: <strong>")
                 .text(key.values.join(", "));
-            html.raw("</strong>, with ").text(bounds(key.denied));
-            html.raw(" denials of ").text(bounds(key.asked));
+            html.raw("</strong>, ").text(bounds(key.denied));
+            html.raw(" of ").text(bounds(key.asked));
             html.raw(" requests since ");
             html.push(ago(heavy.map_or(0, |it| it.since), now_s));
         }
@@ -153,6 +173,9 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         html.raw("<li class=\"quiet\">No request was denied in the last minute.</li>\n");
     }
     html.raw("</ul>\n");
+    if heavy.is_none() && !denying.is_empty() {
+        html.raw("<p>The page shows which keys are denied to those who have the <a href=\"#token\">token</a>.</p>\n");
+    }
 }
 
 fn tiles(html: &mut Html, admin: &Admin, now_s: u64) {
@@ -166,7 +189,7 @@ fn tiles(html: &mut Html, admin: &Admin, now_s: u64) {
     let tiles = [
         ("allowed a second", rate(allowed)),
         ("denied a second", rate(denied)),
-        ("denied", percent(denied, allowed + denied)),
+        ("share denied", percent(denied, allowed + denied)),
         (
             "99 % decided within",
             slowest.map_or("-".to_owned(), within),
@@ -238,30 +261,53 @@ fn chart(html: &mut Html, admin: &Admin) {
 }
 
 fn keys(html: &mut Html, heavy: &Heavy, now_s: u64) {
-    html.raw("<h2>Heaviest keys</h2>\n<p>Since ")
+    html.raw("<h2>Heaviest keys</h2>\n<p>Counted since ")
         .push(ago(heavy.since, now_s));
-    html.raw(". A count is exact, or it says at least and at most.</p>\n");
+    html.raw(". A count such as 20 to 23 is not exact: it is at least 20, and at most 23.</p>\n");
     html.raw("<div class=\"pair\">\n");
-    list(html, "Keys that are denied most", &heavy.denied, |key| {
-        key.denied
-    });
-    list(html, "Keys that ask most", &heavy.asked, |key| key.denied);
+    let denied = |key: &HeavyKey| key.denied;
+    list(
+        html,
+        ["Keys that are denied most", "denied", "was denied"],
+        &heavy.denied,
+        denied,
+    );
+    list(
+        html,
+        ["Keys with most requests", "denied", "came"],
+        &heavy.asked,
+        denied,
+    );
     if !heavy.would_be_denied.keys.is_empty() {
-        let caption = "Keys that rules in the shadow would deny";
-        list(html, caption, &heavy.would_be_denied, |key| {
+        let words = [
+            "Keys that shadow rules would deny",
+            "would be denied",
+            "would have been denied",
+        ];
+        list(html, words, &heavy.would_be_denied, |key| {
             key.would_be_denied
         });
     }
     html.raw("</div>\n");
 }
 
-fn list(html: &mut Html, caption: &str, list: &List, denied: fn(&HeavyKey) -> (u64, u64)) {
+/// Writes a list of keys: its caption, the column of denials, and what happened to each key.
+fn list(
+    html: &mut Html,
+    [caption, denials, happened]: [&str; 3],
+    list: &List,
+    denied: fn(&HeavyKey) -> (u64, u64),
+) {
     html.raw("<div>\n");
+    if list.keys.is_empty() && list.others_at_most == 0 {
+        html.raw("<p>").text(caption).raw(": none.</p>\n</div>\n");
+        return;
+    }
     let columns = [
         Column::text("key"),
         Column::text("rule"),
-        Column::number("denied"),
-        Column::number("asked"),
+        Column::number(denials),
+        Column::number("requests"),
     ];
     let row = |key: &HeavyKey| {
         vec![
@@ -273,9 +319,9 @@ fn list(html: &mut Html, caption: &str, list: &List, denied: fn(&HeavyKey) -> (u
     };
     let rows: Vec<_> = list.keys.iter().map(row).collect();
     html.push(table(caption, &columns, &rows));
-    html.raw("<p>Each other key came at most ")
-        .text(count(list.others_at_most));
-    html.raw(" times.</p>\n</div>\n");
+    html.raw("<p>No other key ").text(happened);
+    html.text(most_times(list.others_at_most))
+        .raw(".</p>\n</div>\n");
 }
 
 fn rules_table(rules: &[Rule<'_>], now_s: u64) -> Html {
@@ -327,15 +373,19 @@ fn rules_table(rules: &[Rule<'_>], now_s: u64) -> Html {
     let mut html = Html::new();
     html.raw("<h2>Rules</h2>\n");
     if rows.is_empty() {
-        html.raw("<p class=\"note\">The policy has no rules: every request is allowed.</p>\n");
+        html.raw("<p class=\"note\">The policy has no rules: every request is allowed that no entry of the list deny names.</p>\n");
         return html;
     }
     html.push(table("Requests by rule", &columns, &rows));
     let left_out = rules.len().saturating_sub(MOST_RULES);
     if left_out > 0 {
+        let words = [
+            "rule with fewer requests is",
+            "rules with fewer requests are",
+        ];
         html.raw("<p>")
-            .text(left_out)
-            .raw(" rules with fewer requests are not shown.</p>\n");
+            .text(plural(left_out as u64, words))
+            .raw(" not shown.</p>\n");
     }
     html
 }
@@ -397,21 +447,30 @@ fn tables(stats: &PolicyStats) -> Html {
             ]
         })
     });
-    let rows: Vec<_> = tables.take(MOST_RULES).collect();
+    let mut rows: Vec<_> = tables.collect();
+    let left_out = rows.len().saturating_sub(MOST_RULES);
+    rows.truncate(MOST_RULES);
     let mut html = Html::new();
     if rows.is_empty() {
         return html;
     }
     html.raw(
         "<h2>Tables of keys</h2>\n<p>A slot is filled while its key has less than its whole \
-              limit. Other slots are free for new keys.</p>\n",
+              limit. Other slots are free for new keys. A new key that finds none \
+              takes the slot of another key, which is evicted and may have one more burst, or there \
+              is no room for it.</p>\n",
     );
     html.push(table("In memory", &columns, &rows));
+    if left_out > 0 {
+        html.raw("<p>")
+            .text(plural(left_out as u64, ["table is", "tables are"]))
+            .raw(" not shown.</p>\n");
+    }
     let lacking = stats.rules.iter().filter(|rule| rule.missing_key > 0);
     for rule in lacking.take(10) {
         html.raw("<p class=\"note\">")
-            .text(count(rule.missing_key))
-            .raw(" requests lack a part of the key of <strong>");
+            .text(plural(rule.missing_key, ["request", "requests"]))
+            .raw(" lacked a part of the key of <strong>");
         html.text(&rule.rule).raw("</strong>.</p>\n");
     }
     html
@@ -426,7 +485,7 @@ fn service(values: &[(&'static str, &'static str, u64)]) -> Html {
         .filter(|(name, _, _)| !name.contains("timestamp"));
     let row = |(name, help, value): &(&str, &str, u64)| {
         let mut cell = Html::new();
-        cell.raw("<span title=\"tollgate_")
+        cell.raw("<span class=\"long\" title=\"tollgate_")
             .text(name)
             .raw("\">")
             .text(help)

@@ -67,6 +67,10 @@ pub(super) async fn whole(admin: &Arc<Admin>) -> Answer {
     body.raw(", version ")
         .text(env!("CARGO_PKG_VERSION"))
         .raw("</p>\n</header>\n");
+    body.raw(
+        "<noscript><p class=\"note\">Without its script, this page does not follow the service. ",
+    )
+    .raw("Load it again to see what is new.</p></noscript>\n");
     body.raw("<div id=\"live\">\n")
         .push(live::html(admin, false).await)
         .raw("</div>\n");

@@ -1,12 +1,10 @@
 //! The policy that decides, and what is wrong with it.
 
 use tollgate_page::{Cell, Column, Html, table};
-use tollgate_policy::file::Applies;
+use tollgate_policy::file::{Applies, Entry};
 use tollgate_policy::{Problem, warnings};
 
-use super::words::ago;
 use crate::admin::Admin;
-use crate::admin::sample::now_ms;
 use crate::ends::needs;
 use crate::service::Answer;
 
@@ -22,10 +20,10 @@ pub(in crate::admin) fn answer(admin: &Admin) -> Answer {
     let policy = admin.service.policy.load();
     let mut html = Html::new();
     if let Some(refused) = admin.reloader.refused() {
-        html.raw("<p class=\"note\">The file was refused ");
-        html.push(ago(refused.since, now_ms() / 1000));
-        html.raw(". The rules below are those of an older policy. The errors:</p>\n<pre>");
+        // The page does not ask for this part again while it is so, so it says no time.
+        html.raw("<p class=\"note\">The file has errors:</p>\n<pre>");
         html.text(&refused.why).raw("</pre>\n");
+        html.raw("<p>What follows is of the older policy that decides.</p>\n");
     }
     let warnings = warnings(policy.file());
     let warnings = warnings.iter().map(Problem::to_string);
@@ -52,24 +50,19 @@ pub(in crate::admin) fn answer(admin: &Admin) -> Answer {
         let limits = rule.limits.iter().map(|limit| limit.as_str().to_owned());
         let plans = rule.plan.iter().flat_map(|plan| &plan.value.limits);
         let plans = plans.map(|(name, limit)| format!("{} for {}", limit.as_str(), name.as_str()));
-        let mut limits: Vec<_> = limits.chain(plans).collect();
+        let limits: Vec<_> = limits.chain(plans).collect();
+        let mut limits = limits.join(", ");
         if rule.shadow {
-            limits.push("(shadow)".to_owned());
+            limits.push_str(" (shadow)");
         }
         let key = if key.is_empty() {
             "all requests".to_owned()
         } else {
             key.join(", ")
         };
-        [
-            rule.name.as_str(),
-            &applies,
-            &key,
-            &limits.join(", "),
-            &rule.store,
-        ]
-        .map(Cell::from)
-        .into()
+        [rule.name.as_str(), &applies, &key, &limits, &rule.store]
+            .map(Cell::from)
+            .into()
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
     match rows.is_empty() {
@@ -79,6 +72,22 @@ pub(in crate::admin) fn answer(admin: &Admin) -> Answer {
         false => {
             html.push(table("Rules, in their order", &columns, &rows));
         }
+    }
+    let file = policy.file();
+    let entries = [("deny", &file.deny), ("allow", &file.allow)];
+    let entries = entries.iter().flat_map(|(list, entries)| {
+        let cells =
+            |entry: &Entry| [entry.name.as_str(), list, &entry.when.to_string()].map(Cell::from);
+        entries.iter().map(move |entry| cells(entry).into())
+    });
+    let entries: Vec<Vec<Cell>> = entries.collect();
+    if !entries.is_empty() {
+        let columns = ["entry", "list", "applies"].map(Column::text);
+        html.push(table(
+            "Lists, which go before the rules",
+            &columns,
+            &entries,
+        ));
     }
     super::part(html)
 }

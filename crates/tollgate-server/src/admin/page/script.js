@@ -8,6 +8,7 @@ const element = (id) => document.getElementById(id);
 let token = sessionStorage.getItem("tollgate-token");
 let policyShown = null;
 let isAsking = false;
+let answeredAt = new Date();
 
 async function ask(path, body) {
   const headers = token ? { authorization: `Bearer ${token}` } : {};
@@ -21,10 +22,15 @@ async function ask(path, body) {
   throw Object.assign(new Error(why), { status: answer.status });
 }
 
+// Says what is amiss. The same text again would be read aloud again.
+function say(what) {
+  if (element("lost").textContent !== what) element("lost").textContent = what;
+}
+
 // Puts new content in place, and keeps the focus and the position of what is scrolled.
 function show(target, html) {
-  const regions = (root) => [...root.querySelectorAll(".wide")];
-  const key = (region) => region.getAttribute("aria-label");
+  const regions = (root) => [...root.querySelectorAll(".wide, a")];
+  const key = (region) => region.getAttribute("aria-label") || region.getAttribute("href");
   const before = new Map(regions(target).map((it) => [key(it), it.scrollLeft]));
   const focused = target.contains(document.activeElement) ? key(document.activeElement) : null;
   target.innerHTML = html;
@@ -47,23 +53,33 @@ const isSelecting = () => {
 };
 
 async function refresh() {
-  if (isAsking || document.hidden || element("pause").ariaPressed === "true" || isSelecting()) return;
+  if (isAsking || document.hidden) return;
+  const isPaused = element("pause").ariaPressed === "true";
+  if (isPaused || isSelecting()) {
+    const why = isPaused ? "Paused" : "Paused while text is selected";
+    say(`${why}. The page shows ${answeredAt.toLocaleTimeString()}.`);
+    return;
+  }
   isAsking = true;
   try {
     show(element("live"), await ask("/page/live"));
-    element("lost").textContent = "";
+    answeredAt = new Date();
+    say("");
     const policy = document.querySelector("[data-policy]").dataset.policy;
     if (token && policy !== policyShown) {
       show(element("policy"), await ask("/page/policy"));
       policyShown = policy;
       element("explain").hidden = false;
+      const hadFocus = element("token-form").contains(document.activeElement);
       element("token-form").hidden = true;
+      if (hadFocus) element("policy-title").focus({ preventScroll: true });
     }
   } catch (error) {
     if (token && (error.status === 401 || error.status === 403)) {
       forget(error.message);
     } else {
-      element("lost").textContent = "The service does not answer. What is shown may be old.";
+      const since = answeredAt.toLocaleTimeString();
+      say(`The service has not answered since ${since}. What is shown may be old.`);
     }
   } finally {
     isAsking = false;

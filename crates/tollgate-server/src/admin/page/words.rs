@@ -32,6 +32,21 @@ pub(super) fn bounds((low, high): (u64, u64)) -> String {
     }
 }
 
+/// Writes how many there are of something, by its singular and its plural.
+pub(super) fn plural(number: u64, [one, many]: [&str; 2]) -> String {
+    let what = if number == 1 { one } else { many };
+    format!("{} {what}", count(number))
+}
+
+/// Writes how often something happened at most, after "No other key was denied".
+pub(super) fn most_times(number: u64) -> String {
+    match number {
+        0 => String::new(),
+        1 => " more than once".to_owned(),
+        _ => format!(" more than {} times", count(number)),
+    }
+}
+
 /// Writes a share in percent.
 pub(super) fn percent(part: f64, whole: f64) -> String {
     match whole > 0.0 {
@@ -71,7 +86,7 @@ pub(super) fn ago(at_s: u64, now_s: u64) -> Html {
 
 #[cfg(test)]
 mod tests {
-    use super::{bounds, count, long, rate, time_us};
+    use super::{bounds, count, long, most_times, plural, rate, time_us};
 
     #[test]
     fn numbers_are_short_and_exact() {
@@ -89,6 +104,14 @@ mod tests {
         assert_eq!(
             [25, 2500, 1_000_000].map(time_us),
             ["25 µs", "2.5 ms", "1 s"]
+        );
+        assert_eq!(
+            [0, 1, 2].map(|n| plural(n, ["rule is", "rules are"])),
+            ["0 rules are", "1 rule is", "2 rules are"]
+        );
+        assert_eq!(
+            [0, 1, 2].map(most_times),
+            ["", " more than once", " more than 2 times"]
         );
         let times = [0, 119, 120, 7199, 7200, 90_000, 172_800];
         let said = [
