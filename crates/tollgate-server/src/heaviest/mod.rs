@@ -190,3 +190,52 @@ const fn mixed(rule: u64, key: u64) -> u64 {
     let product = (rule.rotate_left(32) ^ key) as u128 * 0x9E37_79B9_7F4A_7C15;
     (product >> 64) as u64 ^ product as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use tollgate_policy::Policy;
+
+    use super::{End, Heaviest, LONGEST, Name};
+
+    #[test]
+    fn a_name_keeps_no_more_memory_than_its_text() {
+        let policy = "[[rule]]\nname = 'a'\nkey = ['user', 'session']\nlimit = '5/h'";
+        let policy = Policy::from_toml(policy).unwrap();
+        let long = "é".repeat(500_000);
+        let decision = policy.decide(&[("user", long.as_str()), ("session", "s")]);
+        let key = decision.tightest().unwrap().key().unwrap();
+        let name = Name::of("a", &key);
+        assert_eq!(
+            name.values,
+            [format!("{}…", "é".repeat(LONGEST / 2)), "s".to_owned()]
+        );
+        let bytes: usize = name.values.iter().map(|value| value.capacity()).sum();
+        assert!(bytes < 2 * LONGEST, "{bytes} bytes");
+    }
+
+    #[test]
+    fn keys_are_counted_for_one_to_two_windows() {
+        let policy = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5/h'";
+        let policy = Policy::from_toml(policy).unwrap();
+        let decision = policy.decide(&[("user", "ann")]);
+        let key = decision.tightest().unwrap().key().unwrap();
+        let heaviest = Heaviest::new(100);
+        let asked = |heaviest: &Heaviest| {
+            let heavy = heaviest.list(9);
+            let keys = heavy.asked.keys.iter();
+            let asked: Vec<_> = keys.map(|it| (it.rule.clone(), it.asked)).collect();
+            (heavy.since, asked)
+        };
+        heaviest.count("a", 1, &key, End::Allowed);
+        heaviest.count("b", 2, &key, End::Denied);
+        let one = |rule: &str, count| (rule.to_owned(), (count, count));
+        assert_eq!(asked(&heaviest), (100, vec![one("a", 1), one("b", 1)]));
+        heaviest.turn(160);
+        heaviest.count("a", 1, &key, End::WouldBeDenied);
+        assert_eq!(asked(&heaviest), (100, vec![one("a", 2), one("b", 1)]));
+        heaviest.turn(220);
+        assert_eq!(asked(&heaviest), (160, vec![one("a", 1)]));
+        heaviest.turn(280);
+        assert_eq!(asked(&heaviest), (220, vec![]));
+    }
+}
