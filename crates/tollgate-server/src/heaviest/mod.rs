@@ -51,22 +51,23 @@ struct Window {
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     rule: Box<str>,
-    values: Vec<String>,
+    /// No value has more memory than its text, since clients choose how long it is at first.
+    values: Box<[Box<str>]>,
 }
 
 impl Name {
     fn of(rule: &str, key: &RequestKey<'_>) -> Self {
-        let mut values = key.values();
-        for value in &mut values {
+        let short = |mut value: String| {
             if value.len() > LONGEST {
                 let end = (0..=LONGEST).rev().find(|end| value.is_char_boundary(*end));
                 value.truncate(end.unwrap_or(0));
                 value.push('…');
             }
-        }
+            value.into_boxed_str()
+        };
         Self {
             rule: rule.into(),
-            values,
+            values: key.values().into_iter().map(short).collect(),
         }
     }
 }
@@ -168,7 +169,7 @@ impl Heaviest {
                 .into_iter()
                 .map(|(_, hash, name)| HeavyKey {
                     rule: name.rule.to_string(),
-                    values: name.values.clone(),
+                    values: name.values.iter().map(ToString::to_string).collect(),
                     asked: self.bounds(hash, |window| &window.asked),
                     denied: self.bounds(hash, |window| &window.denied),
                     would_be_denied: self.bounds(hash, |window| &window.would_be_denied),
