@@ -314,6 +314,22 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_steps_back_does_not_prolong_what_is_over() {
+        let history = History::default();
+        sample(&history, 9000, 0, 0);
+        sample(&history, 9002, 0, 1);
+        // An hour back.
+        for at in (5400..=5460).step_by(2) {
+            sample(&history, at, 2 * at, 1);
+            let denies = history.rule("a").denies.expect("it denied a minute ago");
+            assert!(denies.since <= at && denies.last <= at, "{denies:?} at {at}");
+        }
+        sample(&history, 5462, 2 * 5462, 1);
+        assert_eq!(history.rule("a").denies, None);
+        assert_eq!(history.rates(), (2.0, 0.0));
+    }
+
+    #[test]
     fn a_rule_that_comes_later_counts_from_zero() {
         let history = History::default();
         let none = |_: &mut dyn FnMut(&str, OfRuleNow)| {};
