@@ -217,7 +217,11 @@ impl OfRule {
         };
         self.last = counts;
         push(&mut self.did, did, KEPT_OF_RULE);
-        let denies = self.denies.take();
+        // If the clock stepped back, it was not later than now.
+        let denies = self.denies.take().map(|denies| Denies {
+            since: denies.since.min(now_s),
+            last: denies.last.min(now_s),
+        });
         let denies = denies.filter(|denies| now_s.saturating_sub(denies.last) <= QUIET_S);
         self.denies = match (did.denied > 0, denies) {
             (false, denies) => denies,
