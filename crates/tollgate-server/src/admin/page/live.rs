@@ -42,10 +42,12 @@ pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
     let heavy = heavy.map(|heaviest| heaviest.list(MOST_KEYS));
 
     let mut html = Html::new();
+    // The script asks for the policy again when this changes. Times alone do not: a file can be
+    // refused again, for other errors, and two policies can come in one second.
+    let (since, reloads) = (unix_seconds(admin.since), &admin.reloader);
+    let (done, failed) = (reloads.done.load(Relaxed), reloads.failed.load(Relaxed));
     html.raw("<div data-policy=\"")
-        .text(admin.reloader.done_at.load(Relaxed))
-        .raw("-");
-    html.text(admin.reloader.refused().map_or(0, |it| it.since))
+        .text(format_args!("{since}-{done}-{failed}"))
         .raw("\"></div>\n");
     now(
         &mut html,
