@@ -140,7 +140,7 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         }
         let mut keys = heavy.iter().flat_map(|heavy| &heavy.denied.keys);
         if let Some(key) = keys.find(|key| key.rule == rule.name) {
-            html.raw(". Most of them: <strong>")
+            html.raw(". Denied most often: <strong>")
                 .text(key.values.join(", "));
             html.raw("</strong>, with ").text(bounds(key.denied));
             html.raw(" denials of ").text(bounds(key.asked));
@@ -242,20 +242,28 @@ fn keys(html: &mut Html, heavy: &Heavy, now_s: u64) {
         .push(ago(heavy.since, now_s));
     html.raw(". A count is exact, or it says at least and at most.</p>\n");
     html.raw("<div class=\"pair\">\n");
-    list(html, "Keys that are denied most", &heavy.denied, |key| {
-        key.denied
-    });
-    list(html, "Keys that ask most", &heavy.asked, |key| key.denied);
+    let titles = ("Keys that are denied most", "was denied");
+    list(html, titles, &heavy.denied, |key| key.denied);
+    let titles = ("Keys that ask most", "asked");
+    list(html, titles, &heavy.asked, |key| key.denied);
     if !heavy.would_be_denied.keys.is_empty() {
-        let caption = "Keys that rules in the shadow would deny";
-        list(html, caption, &heavy.would_be_denied, |key| {
+        let titles = (
+            "Keys that rules in the shadow would deny",
+            "would have been denied",
+        );
+        list(html, titles, &heavy.would_be_denied, |key| {
             key.would_be_denied
         });
     }
     html.raw("</div>\n");
 }
 
-fn list(html: &mut Html, caption: &str, list: &List, denied: fn(&HeavyKey) -> (u64, u64)) {
+fn list(
+    html: &mut Html,
+    (caption, did): (&str, &'static str),
+    list: &List,
+    denied: fn(&HeavyKey) -> (u64, u64),
+) {
     html.raw("<div>\n");
     let columns = [
         Column::text("key"),
@@ -273,8 +281,8 @@ fn list(html: &mut Html, caption: &str, list: &List, denied: fn(&HeavyKey) -> (u
     };
     let rows: Vec<_> = list.keys.iter().map(row).collect();
     html.push(table(caption, &columns, &rows));
-    html.raw("<p>Each other key came at most ")
-        .text(count(list.others_at_most));
+    html.raw("<p>Each other key ").raw(did).raw(" at most ");
+    html.text(count(list.others_at_most));
     html.raw(" times.</p>\n</div>\n");
 }
 
