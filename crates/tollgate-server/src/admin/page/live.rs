@@ -141,7 +141,7 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         let mut keys = heavy.iter().flat_map(|heavy| &heavy.denied.keys);
         if let Some(key) = keys.find(|key| key.rule == rule.name) {
             html.raw(". Denied most often: <strong>")
-                .text(key.values.join(", "));
+                .text(values(key));
             html.raw("</strong>, with ").text(bounds(key.denied));
             html.raw(" denials of ").text(bounds(key.asked));
             html.raw(" requests since ");
@@ -273,7 +273,7 @@ fn list(
     ];
     let row = |key: &HeavyKey| {
         vec![
-            Cell::from(key.values.join(", ")),
+            Cell::from(values(key)),
             Cell::from(&key.rule),
             Cell::from(bounds(denied(key))),
             Cell::from(bounds(key.asked)),
@@ -284,6 +284,16 @@ fn list(
     html.raw("<p>Each other key ").raw(did).raw(" at most ");
     html.text(count(list.others_at_most));
     html.raw(" times.</p>\n</div>\n");
+}
+
+/// Writes the parts of a key. One that requests lack is an empty text, which would show nothing.
+fn values(key: &HeavyKey) -> String {
+    let shown = |value: &String| match value.is_empty() {
+        true => "-".to_owned(),
+        false => value.clone(),
+    };
+    let shown: Vec<_> = key.values.iter().map(shown).collect();
+    shown.join(", ")
 }
 
 fn rules_table(rules: &[Rule<'_>], now_s: u64) -> Html {
