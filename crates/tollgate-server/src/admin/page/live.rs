@@ -1,5 +1,6 @@
 //! The part of the page that changes: who is denied, by which rule, since when.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -79,19 +80,20 @@ fn rules<'a>(
         counts,
         history: admin.history.rule(name),
     };
-    let of = |name: &str| {
-        let mut known = counted.iter().filter(|(known, _)| known == name);
-        known.next().map(|(_, counts)| *counts).unwrap_or_default()
-    };
+    let by_name = counted.iter().map(|(name, counts)| (name.as_str(), *counts));
+    // Everybody can ask for the page, so it takes no more than a little time for each rule.
+    let by_name: HashMap<_, _> = by_name.collect();
+    let of = |name: &str| by_name.get(name).copied().unwrap_or_default();
     let in_policy = policy.rules().map(|it| {
         let name = it.name.as_str();
         rule(name, it.shadow, of(name))
     });
     let mut rules: Vec<_> = in_policy.collect();
     // Entries of the list `deny`, and rules that are gone but whose numbers are not.
+    let known: HashSet<_> = policy.rules().map(|it| it.name.as_str()).collect();
     let others = counted
         .iter()
-        .filter(|(name, _)| policy.rules().all(|it| it.name.as_str() != name));
+        .filter(|(name, _)| !known.contains(name.as_str()));
     rules.extend(others.map(|(name, counts)| rule(name, false, *counts)));
     rules.sort_by(|one, other| {
         let by = |rule: &Rule<'_>| (rule.history.denied_per_s, rule.history.allowed_per_s);
