@@ -32,6 +32,7 @@ struct Rule<'a> {
 
 pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
     let stats = admin.stats().await;
+    let _one = admin.pages.lock().await;
     let policy = admin.service.policy.load();
     let counters = &admin.service.counters;
     let now_s = now_ms() / 1000;
