@@ -170,9 +170,10 @@ impl Heaviest {
                 .map(|(_, hash, name)| HeavyKey {
                     rule: name.rule.to_string(),
                     values: name.values.iter().map(ToString::to_string).collect(),
-                    asked: self.bounds(hash, |window| &window.asked),
                     denied: self.bounds(hash, |window| &window.denied),
                     would_be_denied: self.bounds(hash, |window| &window.would_be_denied),
+                    // Last: a key that comes now is not denied more often than it asked.
+                    asked: self.bounds(hash, |window| &window.asked),
                 })
                 .collect(),
         }
