@@ -49,6 +49,7 @@ const isSelecting = () => {
 async function refresh() {
   if (isAsking || document.hidden || element("pause").ariaPressed === "true" || isSelecting()) return;
   isAsking = true;
+  const asked = token;
   try {
     show(element("live"), await ask("/page/live"));
     element("lost").textContent = "";
@@ -61,7 +62,8 @@ async function refresh() {
     }
   } catch (error) {
     if (token && (error.status === 401 || error.status === 403)) {
-      forget(error.message);
+      // If another one was given meanwhile, it is asked next.
+      if (token === asked) forget(error.message);
     } else {
       element("lost").textContent = "The service does not answer. What is shown may be old.";
     }
@@ -75,6 +77,7 @@ function forget(why) {
   policyShown = null;
   sessionStorage.removeItem("tollgate-token");
   element("policy").replaceChildren();
+  element("explained").replaceChildren();
   element("explain").hidden = true;
   element("token-form").hidden = false;
   element("token-error").textContent = why;
@@ -96,10 +99,17 @@ function begin() {
   if (form) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      token = element("token").value.trim();
+      const given = element("token").value.trim();
       element("token").value = "";
+      // A browser sends no header with it.
+      if (!/^[\x21-\x7e]+$/.test(given)) {
+        element("token-error").textContent = "The token has a letter that the page can't send.";
+        return;
+      }
+      token = given;
       element("token-error").textContent = "";
       sessionStorage.setItem("tollgate-token", token);
+      pause.ariaPressed = "false";
       refresh();
     });
     element("explain-form").addEventListener("submit", async (event) => {
