@@ -50,6 +50,8 @@ pub(crate) struct Admin {
     pub(crate) budget: Arc<Budget>,
     /// Held while metrics are written: one reader at a time.
     pub(crate) scrapes: Mutex<()>,
+    /// Held while a page is written: whoever asks for pages takes one core from decisions.
+    pub(crate) pages: Mutex<()>,
     /// What happened in the last minutes.
     pub(crate) history: History,
     pub(crate) tables: Tables,
@@ -108,8 +110,8 @@ impl Admin {
                 .extend(allow.map(|allow| (ALLOW, allow)));
             return Ok(answer);
         }
-        // With the token, it says more.
-        let gives_token = *path == page::LIVE && head.headers.contains_key(AUTHORIZATION);
+        // With the token, it says more. A proxy may ask its own users for something else.
+        let gives_token = *path == page::LIVE && bearer(&head.headers).is_some();
         if *needs_token || gives_token {
             if let Err(answer) = self.knows(&head.headers) {
                 self.strangers.fetch_add(1, Relaxed);
@@ -153,12 +155,8 @@ impl Admin {
                 Refused::new(StatusCode::FORBIDDEN, NO_TOKEN).answer(),
             ));
         };
-        let given = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let given = given.and_then(|given| given.split_at_checked("Bearer ".len()));
-        let is_known = given.is_some_and(|(scheme, given)| {
-            let is_equal = token.reveal().as_bytes().ct_eq(given);
-            scheme.eq_ignore_ascii_case(b"Bearer ") && is_equal.into()
-        });
+        let is_known =
+            bearer(headers).is_some_and(|given| token.reveal().as_bytes().ct_eq(given).into());
         if is_known {
             return Ok(());
         }
@@ -167,6 +165,19 @@ impl Admin {
         let scheme = HeaderValue::from_static("Bearer");
         answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         Err(Box::new(answer))
+    }
+}
+
+/// Returns the token that a request gives, which may be wrong.
+fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    let given = headers.get(AUTHORIZATION)?.as_bytes();
+    // The space at the end of a header is not sent.
+    let (scheme, given) = given.split_at_checked("Bearer".len())?;
+    let is_token = scheme.eq_ignore_ascii_case(b"Bearer");
+    match given.split_first() {
+        Some((b' ', given)) if is_token => Some(given),
+        None if is_token => Some(given),
+        _ => None,
     }
 }
 

@@ -217,7 +217,11 @@ impl OfRule {
         };
         self.last = counts;
         push(&mut self.did, did, KEPT_OF_RULE);
-        let denies = self.denies.take();
+        // If the clock stepped back, it was not later than now.
+        let denies = self.denies.take().map(|denies| Denies {
+            since: denies.since.min(now_s),
+            last: denies.last.min(now_s),
+        });
         let denies = denies.filter(|denies| now_s.saturating_sub(denies.last) <= QUIET_S);
         self.denies = match (did.denied > 0, denies) {
             (false, denies) => denies,
@@ -311,6 +315,25 @@ mod tests {
         assert_eq!(history.rule("a").denies, None);
         sample(&history, 1122, 0, 6);
         assert_eq!(history.rule("a").denies, denies(1122, 1122));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_does_not_prolong_what_is_over() {
+        let history = History::default();
+        sample(&history, 9000, 0, 0);
+        sample(&history, 9002, 0, 1);
+        // An hour back.
+        for at in (5400..=5460).step_by(2) {
+            sample(&history, at, 2 * at, 1);
+            let denies = history.rule("a").denies.expect("it denied a minute ago");
+            assert!(
+                denies.since <= at && denies.last <= at,
+                "{denies:?} at {at}"
+            );
+        }
+        sample(&history, 5462, 2 * 5462, 1);
+        assert_eq!(history.rule("a").denies, None);
+        assert_eq!(history.rates(), (2.0, 0.0));
     }
 
     #[test]

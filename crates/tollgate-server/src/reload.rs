@@ -103,10 +103,11 @@ impl Reloader {
     pub(crate) fn report(&self, report: &Result<Reloaded, FileError>) {
         match report {
             Ok(reloaded) => {
-                self.done.fetch_add(1, Relaxed);
                 let now = unix_seconds(SystemTime::now());
                 self.done_at.store(now, Relaxed);
                 self.refused.store(None);
+                // Last: the page asks again for what it shows when this changes.
+                self.done.fetch_add(1, Relaxed);
                 let rules = reloaded.rules().len();
                 tracing::info!(rules, "the policy was reloaded");
                 for warning in reloaded.warnings().iter() {
@@ -115,12 +116,12 @@ impl Reloader {
                 ends::warn(&self.policy.load());
             }
             Err(error) => {
-                self.failed.fetch_add(1, Relaxed);
                 let before = self.refused().map(|it| it.since);
                 self.refused.store(Some(Arc::new(Refusal {
                     since: before.unwrap_or_else(|| unix_seconds(SystemTime::now())),
                     why: error.to_string(),
                 })));
+                self.failed.fetch_add(1, Relaxed);
                 tracing::error!(%error, "the policy stays as it is");
             }
         }

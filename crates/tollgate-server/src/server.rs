@@ -202,6 +202,7 @@ impl Server {
                 limits: limits.clone(),
                 budget: Arc::clone(&budget),
                 scrapes: Mutex::default(),
+                pages: Mutex::default(),
                 history: History::default(),
                 tables: Tables::default(),
             });

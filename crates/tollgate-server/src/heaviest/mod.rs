@@ -51,22 +51,23 @@ struct Window {
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     rule: Box<str>,
-    values: Vec<String>,
+    /// No value has more memory than its text, since clients choose how long it is at first.
+    values: Box<[Box<str>]>,
 }
 
 impl Name {
     fn of(rule: &str, key: &RequestKey<'_>) -> Self {
-        let mut values = key.values();
-        for value in &mut values {
+        let short = |mut value: String| {
             if value.len() > LONGEST {
                 let end = (0..=LONGEST).rev().find(|end| value.is_char_boundary(*end));
                 value.truncate(end.unwrap_or(0));
                 value.push('…');
             }
-        }
+            value.into_boxed_str()
+        };
         Self {
             rule: rule.into(),
-            values,
+            values: key.values().into_iter().map(short).collect(),
         }
     }
 }
@@ -168,10 +169,11 @@ impl Heaviest {
                 .into_iter()
                 .map(|(_, hash, name)| HeavyKey {
                     rule: name.rule.to_string(),
-                    values: name.values.clone(),
-                    asked: self.bounds(hash, |window| &window.asked),
+                    values: name.values.iter().map(ToString::to_string).collect(),
                     denied: self.bounds(hash, |window| &window.denied),
                     would_be_denied: self.bounds(hash, |window| &window.would_be_denied),
+                    // Last: a key that comes now is not denied more often than it asked.
+                    asked: self.bounds(hash, |window| &window.asked),
                 })
                 .collect(),
         }
@@ -189,4 +191,53 @@ impl Heaviest {
 const fn mixed(rule: u64, key: u64) -> u64 {
     let product = (rule.rotate_left(32) ^ key) as u128 * 0x9E37_79B9_7F4A_7C15;
     (product >> 64) as u64 ^ product as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_policy::Policy;
+
+    use super::{End, Heaviest, LONGEST, Name};
+
+    #[test]
+    fn a_name_keeps_no_more_memory_than_its_text() {
+        let policy = "[[rule]]\nname = 'a'\nkey = ['user', 'session']\nlimit = '5/h'";
+        let policy = Policy::from_toml(policy).unwrap();
+        let long = "é".repeat(500_000);
+        let decision = policy.decide(&[("user", long.as_str()), ("session", "s")]);
+        let key = decision.tightest().unwrap().key().unwrap();
+        let name = Name::of("a", &key);
+        // A boxed text has no room that it does not use.
+        let values: Vec<&str> = name.values.iter().map(AsRef::as_ref).collect();
+        assert_eq!(
+            values,
+            [format!("{}…", "é".repeat(LONGEST / 2)).as_str(), "s"]
+        );
+    }
+
+    #[test]
+    fn keys_are_counted_for_one_to_two_windows() {
+        let policy = "[[rule]]\nname = 'a'\nkey = 'user'\nlimit = '5/h'";
+        let policy = Policy::from_toml(policy).unwrap();
+        let decision = policy.decide(&[("user", "ann")]);
+        let key = decision.tightest().unwrap().key().unwrap();
+        let heaviest = Heaviest::new(100);
+        let asked = |heaviest: &Heaviest| {
+            let heavy = heaviest.list(9);
+            let keys = heavy.asked.keys.iter();
+            let asked: Vec<_> = keys.map(|it| (it.rule.clone(), it.asked)).collect();
+            (heavy.since, asked)
+        };
+        heaviest.count("a", 1, &key, End::Allowed);
+        heaviest.count("b", 2, &key, End::Denied);
+        let one = |rule: &str, count| (rule.to_owned(), (count, count));
+        assert_eq!(asked(&heaviest), (100, vec![one("a", 1), one("b", 1)]));
+        heaviest.turn(160);
+        heaviest.count("a", 1, &key, End::WouldBeDenied);
+        assert_eq!(asked(&heaviest), (100, vec![one("a", 2), one("b", 1)]));
+        heaviest.turn(220);
+        assert_eq!(asked(&heaviest), (160, vec![one("a", 1)]));
+        heaviest.turn(280);
+        assert_eq!(asked(&heaviest), (220, vec![]));
+    }
 }

@@ -67,9 +67,11 @@ impl<N> Sketch<N> {
         let all = self
             .cells_of(hash)
             .map(|(cell, _)| cell.get().bounds(mark(hash)));
-        all.fold((0, u64::MAX), |(low, high), (at_least, at_most)| {
+        let (low, high) = all.fold((0, u64::MAX), |(low, high), (at_least, at_most)| {
             (low.max(at_least), high.min(at_most))
-        })
+        });
+        // The key may have come between the two.
+        (low, high.max(low))
     }
 
     /// Adds the keys that may have come most to a list, by their hashes.

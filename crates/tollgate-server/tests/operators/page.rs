@@ -156,6 +156,15 @@ async fn it_says_who_is_denied_by_which_rule_and_since_when() {
         keys.contains(&vec!["bob, 192.0.2.2", "user", "2", "7"]),
         "{keys:?}"
     );
+    // Each list says of what it speaks.
+    let others: Vec<_> = all(&page, "p").map(text).collect();
+    for said in [
+        "No other key was denied.",
+        "No other key came.",
+        "No other key would have been denied.",
+    ] {
+        assert!(others.iter().any(|it| it == said), "{said}: {others:?}");
+    }
     let shadow = rows(&page, "Keys that shadow rules would deny");
     assert_eq!(shadow[0], ["192.0.2.1", "trial", "37", "39"]);
     let by_rule = rows(&page, "Requests by rule");
@@ -424,5 +433,82 @@ async fn a_request_is_explained() {
         assert!([400, 422].contains(&status), "{status} {said}");
         assert_eq!(said["field"], field, "{said}");
     }
+    service.end().await;
+}
+
+/// Returns by what the script knows whether it has to ask for the policy again.
+async fn policy_mark(service: &Running) -> String {
+    let said = live(service, None).await;
+    let page = read(&said);
+    let mut marks = page
+        .descendants()
+        .filter_map(|it| it.attribute("data-policy"));
+    marks.next().expect("the page has a mark").to_owned()
+}
+
+#[tokio::test]
+async fn each_policy_and_each_refusal_has_its_own_mark() {
+    let service = Running::start_with(POLICY, with_token).await;
+    let mut marks = vec![policy_mark(&service).await];
+    for limit in ["3/fortnight", "4/fortnight", "4/h", "5/h"] {
+        let text = format!("[[rule]]\nname = 'a'\nlimit = '{limit}'");
+        std::fs::write(service.file.path(), text).unwrap();
+        let _ = service.handle.reload();
+        let mark = policy_mark(&service).await;
+        assert!(!marks.contains(&mark), "{limit}: {mark} is among {marks:?}");
+        marks.push(mark);
+    }
+    service.end().await;
+}
+
+#[tokio::test]
+async fn a_key_among_many_is_not_said_to_be_most_of_them() {
+    let service = Running::start_with(POLICY, with_token).await;
+    for user in 0..20 {
+        let times = if user == 7 { 7 } else { 6 };
+        decide(&service, "/u", &format!("user-{user}"), "192.0.2.1", times).await;
+    }
+    let said = live_until(&service, |page| {
+        all(page, "li").any(|it| it.attribute("class") == Some("denies"))
+    })
+    .await;
+    let items: Vec<_> = all(&read(&said), "li").map(text).collect();
+    let most = "Denied most: user-7, 192.0.2.1, 2 of 7 requests since ";
+    assert!(items[0].contains(most), "{items:?}");
+    service.end().await;
+}
+
+#[tokio::test]
+async fn a_part_that_requests_lack_has_a_mark() {
+    let policy =
+        "[[rule]]\nname = 'a'\nkey = ['user', 'client-ip']\nlimit = '5/d'\nmissing = 'shared'";
+    let service = Running::start_with(policy, with_token).await;
+    service
+        .decide(json!({"facts": {"client-ip": "192.0.2.1"}}))
+        .await;
+    let said = live(&service, Some(TOKEN)).await;
+    let keys = rows(&read(&said), "Keys with most requests");
+    assert_eq!(keys, [["-, 192.0.2.1", "a", "0", "1"]]);
+    service.end().await;
+}
+
+#[tokio::test]
+async fn what_a_proxy_asks_its_own_users_for_is_no_token() {
+    let service = Running::start_with(POLICY, with_token).await;
+    decide(&service, "/c", "", "192.0.2.1", 1).await;
+    let ask = async |authorization: &str| {
+        let url = format!("http://{}/page/live", service.admin);
+        let request = service.client.get(url);
+        let answer = request.header("authorization", authorization).send().await;
+        let answer = answer.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let (status, said) = ask("Basic YW5uOmFubg==").await;
+    assert_eq!(status, 200, "{said}");
+    assert!(!said.contains("192.0.2.1"), "{said}");
+    assert_eq!(service.metric("tollgate_admin_refused_total").await, 0);
+    assert_eq!(ask("Bearer ").await.0, 401);
+    let (status, said) = ask(&format!("bearer {TOKEN}")).await;
+    assert!(status == 200 && said.contains("192.0.2.1"), "{said}");
     service.end().await;
 }

@@ -322,6 +322,14 @@ async fn a_wrong_token_and_a_service_that_ends_are_said() {
     tab.press("Enter").await;
     tab.wait_until("document.getElementById('token-error').textContent.includes('must be')")
         .await;
+    // No header has such a letter.
+    tab.click("#token").await;
+    tab.write("not-this-\u{20ac}-either").await;
+    tab.press("Enter").await;
+    tab.wait_until("document.getElementById('token-error').textContent.includes('letter')")
+        .await;
+    let lost = "document.getElementById('lost').textContent";
+    assert_eq!(tab.eval(lost).await, "");
     give_token(&tab).await;
     service.end().await;
     tab.wait_until("document.getElementById('lost').textContent.includes('may be old')")

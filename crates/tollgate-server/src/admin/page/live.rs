@@ -34,6 +34,7 @@ struct Rule<'a> {
 
 pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
     let stats = admin.stats().await;
+    let _one = admin.pages.lock().await;
     let policy = admin.service.policy.load();
     let counters = &admin.service.counters;
     let now_s = now_ms() / 1000;
@@ -47,12 +48,12 @@ pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
     let all_keys = heaviest.map(|heaviest| heaviest.list(usize::MAX));
 
     let mut html = Html::new();
-    // It differs after each reload, and after a restart.
-    let reloads = &admin.reloader;
-    let done_at = reloads.done_at.load(Relaxed);
+    // The script asks for the policy again when this changes. Times alone do not: a file can be
+    // refused again, for other errors, and two policies can come in one second.
+    let (since, reloads) = (unix_seconds(admin.since), &admin.reloader);
     let (done, failed) = (reloads.done.load(Relaxed), reloads.failed.load(Relaxed));
     html.raw("<div data-policy=\"")
-        .text(format_args!("{done_at}-{done}-{failed}"))
+        .text(format_args!("{since}-{done}-{failed}"))
         .raw("\"></div>\n");
     now(
         &mut html,
@@ -160,8 +161,7 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         }
         let mut keys = heavy.iter().flat_map(|heavy| &heavy.denied.keys);
         if let Some(key) = keys.find(|key| key.rule == rule.name) {
-            html.raw(". Denied most: <strong>")
-                .text(key.values.join(", "));
+            html.raw(". Denied most: <strong>").text(values(key));
             html.raw("</strong>, ").text(bounds(key.denied));
             html.raw(" of ").text(bounds(key.asked));
             html.raw(" requests since ");
@@ -311,7 +311,7 @@ fn list(
     ];
     let row = |key: &HeavyKey| {
         vec![
-            Cell::from(key.values.join(", ")),
+            Cell::from(values(key)),
             Cell::from(&key.rule),
             Cell::from(bounds(denied(key))),
             Cell::from(bounds(key.asked)),
@@ -322,6 +322,16 @@ fn list(
     html.raw("<p>No other key ").text(happened);
     html.text(most_times(list.others_at_most))
         .raw(".</p>\n</div>\n");
+}
+
+/// Writes the parts of a key. One that requests lack is an empty text, which would show nothing.
+fn values(key: &HeavyKey) -> String {
+    let shown = |value: &String| match value.is_empty() {
+        true => "-".to_owned(),
+        false => value.clone(),
+    };
+    let shown: Vec<_> = key.values.iter().map(shown).collect();
+    shown.join(", ")
 }
 
 fn rules_table(rules: &[Rule<'_>], now_s: u64) -> Html {

@@ -61,6 +61,7 @@ async function refresh() {
     return;
   }
   isAsking = true;
+  const asked = token;
   try {
     show(element("live"), await ask("/page/live"));
     answeredAt = new Date();
@@ -76,7 +77,8 @@ async function refresh() {
     }
   } catch (error) {
     if (token && (error.status === 401 || error.status === 403)) {
-      forget(error.message);
+      // If another one was given meanwhile, it is asked next.
+      if (token === asked) forget(error.message);
     } else {
       const since = answeredAt.toLocaleTimeString();
       say(`The service has not answered since ${since}. What is shown may be old.`);
@@ -91,6 +93,7 @@ function forget(why) {
   policyShown = null;
   sessionStorage.removeItem("tollgate-token");
   element("policy").replaceChildren();
+  element("explained").replaceChildren();
   element("explain").hidden = true;
   element("token-form").hidden = false;
   element("token-error").textContent = why;
@@ -112,10 +115,17 @@ function begin() {
   if (form) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      token = element("token").value.trim();
+      const given = element("token").value.trim();
       element("token").value = "";
+      // A browser sends no header with it.
+      if (!/^[\x21-\x7e]+$/.test(given)) {
+        element("token-error").textContent = "The token has a letter that the page can't send.";
+        return;
+      }
+      token = given;
       element("token-error").textContent = "";
       sessionStorage.setItem("tollgate-token", token);
+      pause.ariaPressed = "false";
       refresh();
     });
     element("explain-form").addEventListener("submit", async (event) => {
