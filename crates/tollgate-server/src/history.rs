@@ -326,7 +326,10 @@ mod tests {
         for at in (5400..=5460).step_by(2) {
             sample(&history, at, 2 * at, 1);
             let denies = history.rule("a").denies.expect("it denied a minute ago");
-            assert!(denies.since <= at && denies.last <= at, "{denies:?} at {at}");
+            assert!(
+                denies.since <= at && denies.last <= at,
+                "{denies:?} at {at}"
+            );
         }
         sample(&history, 5462, 2 * 5462, 1);
         assert_eq!(history.rule("a").denies, None);

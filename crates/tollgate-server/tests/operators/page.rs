@@ -434,7 +434,8 @@ async fn a_key_among_many_is_not_said_to_be_most_of_them() {
 
 #[tokio::test]
 async fn a_part_that_requests_lack_has_a_mark() {
-    let policy = "[[rule]]\nname = 'a'\nkey = ['user', 'client-ip']\nlimit = '5/d'\nmissing = 'shared'";
+    let policy =
+        "[[rule]]\nname = 'a'\nkey = ['user', 'client-ip']\nlimit = '5/d'\nmissing = 'shared'";
     let service = Running::start_with(policy, with_token).await;
     service
         .decide(json!({"facts": {"client-ip": "192.0.2.1"}}))

@@ -81,7 +81,9 @@ fn rules<'a>(
         counts,
         history: admin.history.rule(name),
     };
-    let by_name = counted.iter().map(|(name, counts)| (name.as_str(), *counts));
+    let by_name = counted
+        .iter()
+        .map(|(name, counts)| (name.as_str(), *counts));
     // Everybody can ask for the page, so it takes no more than a little time for each rule.
     let by_name: HashMap<_, _> = by_name.collect();
     let of = |name: &str| by_name.get(name).copied().unwrap_or_default();
@@ -143,8 +145,7 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
         }
         let mut keys = heavy.iter().flat_map(|heavy| &heavy.denied.keys);
         if let Some(key) = keys.find(|key| key.rule == rule.name) {
-            html.raw(". Denied most often: <strong>")
-                .text(values(key));
+            html.raw(". Denied most often: <strong>").text(values(key));
             html.raw("</strong>, with ").text(bounds(key.denied));
             html.raw(" denials of ").text(bounds(key.asked));
             html.raw(" requests since ");
