@@ -62,3 +62,113 @@ impl fmt::Debug for RequestKey<'_> {
         f.debug_struct("RequestKey").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use proptest::prelude::*;
+
+    use crate::operate::bytes_of;
+    use crate::{FactName, FactValue, FactValues, Facts, Policy};
+
+    /// Facts with these values, in this order.
+    #[derive(Debug)]
+    struct Known(Vec<(&'static str, Vec<String>)>);
+
+    impl Facts for Known {
+        fn fact(&self, name: &FactName) -> Option<FactValue<'_>> {
+            self.values(name).single()
+        }
+
+        fn values(&self, name: &FactName) -> FactValues<'_> {
+            let known = self.0.iter().filter(|(known, _)| *known == name.as_str());
+            FactValues::of(known.flat_map(|(_, values)| values.iter().map(FactValue::from)))
+        }
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just(String::new()),
+            ".{0,12}",
+            "[ -~]{240,300}",
+            "[\u{1}\u{4}\u{6}\u{fe}\u{ff}]{0,9}",
+            Just("x".repeat(300)),
+        ]
+    }
+
+    fn host() -> impl Strategy<Value = String> {
+        prop_oneof![
+            text(),
+            "[A-Za-z.]{0,9}(:[0-9]{0,5})?",
+            r"\[[0-9a-fA-F:]{0,9}\](:[0-9]{0,5})?\.?",
+            "[a-zA-Z]{0,3}[:.]{0,4}[0-9]{0,2}[:.]{0,4}[0-9]{0,2}",
+        ]
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        prop_oneof![text(), "[/a?%.]{0,12}"]
+    }
+
+    fn address() -> impl Strategy<Value = String> {
+        let v4 = any::<[u8; 4]>().prop_map(IpAddr::from);
+        let v6 = any::<[u8; 16]>().prop_map(IpAddr::from);
+        let mapped = any::<[u8; 4]>().prop_map(|it| std::net::Ipv4Addr::from(it).to_ipv6_mapped());
+        let low = any::<u32>().prop_map(|it| std::net::Ipv6Addr::from(u128::from(it)));
+        prop_oneof![
+            v4.prop_map(|it| it.to_string()),
+            v6.prop_map(|it| it.to_string()),
+            mapped.prop_map(|it| it.to_string()),
+            low.prop_map(|it| it.to_string()),
+            v4_with_port(),
+        ]
+    }
+
+    fn v4_with_port() -> impl Strategy<Value = String> {
+        any::<([u8; 4], u16)>().prop_map(|it| std::net::SocketAddr::from(it).to_string())
+    }
+
+    proptest! {
+        #[test]
+        fn values_are_those_of_the_same_key(
+            names in proptest::sample::subsequence(
+                vec!["client-ip", "user", "host", "path", "path:id", "header:x-a"], 1..6,
+            ).prop_shuffle(),
+            address in address(),
+            texts in (text(), text(), host(), path()),
+            repeated in proptest::sample::select(vec!["first", "last"]),
+            v4 in 1..=32_u8,
+            v6 in 1..=128_u8,
+        ) {
+            let (user, header, host, path) = texts;
+            let path = if names.contains(&"path:id") { format!("/a/{path}") } else { path };
+            let facts = Known(vec![
+                ("client-ip", vec![address]),
+                ("user", vec![user.clone(), user]),
+                ("host", vec![host.clone(), host]),
+                ("path", vec![path]),
+                ("header:x-a", vec![header.clone(), format!("{header}1")]),
+            ]);
+            let mut policy = format!(
+                "[[rule]]\nname = 'a'\nkey = {names:?}\nlimit = '5/h'\nrepeated = '{repeated}'\n"
+            );
+            if names.contains(&"client-ip") {
+                policy += &format!("network = {{ v4 = {v4}, v6 = {v6} }}\n");
+            }
+            if names.contains(&"path:id") {
+                policy += "when = { path = '/a/{id}' }\n";
+            }
+            let policy = Policy::from_toml(&policy).unwrap();
+            let decision = policy.decide(&facts);
+            let Some(asked) = decision.asked().next() else {
+                prop_assume!(false, "the rule does not apply");
+                return Ok(());
+            };
+            let key = asked.key().unwrap();
+            let values = key.values();
+            let texts: Vec<&str> = values.iter().map(String::as_str).collect();
+            let again = bytes_of(key.rule, &texts).unwrap();
+            prop_assert_eq!(again.as_slice(), key.bytes, "{:?}", values);
+        }
+    }
+}

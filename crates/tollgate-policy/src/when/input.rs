@@ -190,17 +190,17 @@ fn has_upper_case(text: &str) -> bool {
         .fold(false, |has, byte| has | byte.is_ascii_uppercase())
 }
 
-/// A host without its port, and without the dot that can end a full name.
+/// A host without its port, and without the dot that can end a full name. A bare host stays as it
+/// is, so that the value of a key is the value of the same key.
 fn bare_host(host: &str) -> &str {
-    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return address;
-    }
+    let address = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let host = address.map_or(host, |(address, _)| address);
     // An address of version 6 without brackets has several colons.
     let host = match host.bytes().filter(|byte| *byte == b':').count() {
         1 => host.split_once(':').map_or(host, |(host, _)| host),
         _ => host,
     };
-    host.strip_suffix('.').unwrap_or(host)
+    host.trim_end_matches('.')
 }
 
 /// Passes a value as text to `use_text`. Numbers and addresses need no allocation.

@@ -51,23 +51,24 @@ struct Window {
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     rule: Box<str>,
-    /// No value has more memory than its text, since clients choose how long it is at first.
-    values: Box<[Box<str>]>,
+    values: Vec<String>,
 }
 
 impl Name {
     fn of(rule: &str, key: &RequestKey<'_>) -> Self {
-        let short = |mut value: String| {
+        let mut values = key.values();
+        for value in &mut values {
             if value.len() > LONGEST {
                 let end = (0..=LONGEST).rev().find(|end| value.is_char_boundary(*end));
                 value.truncate(end.unwrap_or(0));
                 value.push('…');
+                // Clients choose how much memory it had.
+                value.shrink_to_fit();
             }
-            value.into_boxed_str()
-        };
+        }
         Self {
             rule: rule.into(),
-            values: key.values().into_iter().map(short).collect(),
+            values,
         }
     }
 }
@@ -169,7 +170,7 @@ impl Heaviest {
                 .into_iter()
                 .map(|(_, hash, name)| HeavyKey {
                     rule: name.rule.to_string(),
-                    values: name.values.iter().map(ToString::to_string).collect(),
+                    values: name.values.clone(),
                     denied: self.bounds(hash, |window| &window.denied),
                     would_be_denied: self.bounds(hash, |window| &window.would_be_denied),
                     // Last: a key that comes now is not denied more often than it asked.
