@@ -126,8 +126,8 @@ mod tests {
             let nodes = page.descendants().filter(|node| node.has_tag_name(name));
             let text = |node: roxmltree::Node<'_, '_>| {
                 node.descendants()
-                    .filter_map(|it| it.is_text().then(|| it.text()))
-                    .flatten()
+                    .filter(|it| it.is_text())
+                    .filter_map(|it| it.text())
                     .collect()
             };
             nodes.map(text).collect()

@@ -116,8 +116,8 @@ impl History {
         };
     }
 
-    /// Returns the time of each sample, in milliseconds since 1970, and what all rules did since the
-    /// one before.
+    /// Returns the time of each sample, in milliseconds since 1970, and what all rules did since
+    /// the one before.
     pub(crate) fn all(&self) -> Vec<(u64, Did)> {
         self.lock().all.iter().copied().collect()
     }

@@ -48,8 +48,8 @@ impl<'d> RequestKey<'d> {
         self.hash
     }
 
-    /// Returns a value for each part of the rule's key, as [`Policy::key`](crate::Policy::key) takes
-    /// them: a network if the rule cuts addresses. A part that the request lacks is an empty text.
+    /// Returns a value for each part of the rule's key, as [`Policy::key`](crate::Policy::key)
+    /// takes them: a network if the rule cuts addresses. A part that the request lacks is an empty text.
     #[must_use]
     pub fn values(&self) -> Vec<String> {
         key_values(self.rule, self.bytes)

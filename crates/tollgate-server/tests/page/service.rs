@@ -69,7 +69,7 @@ impl Drop for Load {
 
 async fn ask(client: &reqwest::Client, address: std::net::SocketAddr, n: usize) {
     let one = |n: usize| {
-        let path = if n % 3 == 0 { "/login" } else { "/items" };
+        let path = ["/login", "/items", "/items"][n % 3];
         let user = ["ann", "bob", "<img src=x onerror=alert(1)>"][n % 3 * (n % 2)];
         json!({"facts": {"client-ip": format!("192.0.2.{}", n * n % 17), "method": "POST", "path": path, "user": user}})
     };
