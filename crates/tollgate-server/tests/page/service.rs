@@ -264,7 +264,17 @@ async fn it_can_be_used_by_keyboard_alone() {
                 .await,
             "true"
         );
+        let said = "document.getElementById('lost').textContent";
+        let paused = tab.eval(said).await;
+        assert!(
+            paused
+                .as_str()
+                .unwrap()
+                .starts_with("Paused. The page shows "),
+            "{paused}"
+        );
         tab.press("Enter").await;
+        tab.wait_until(&format!("{said} === ''")).await;
         tab.eval(node).await;
         tab.wait_until("!window.shown.isConnected").await;
     }

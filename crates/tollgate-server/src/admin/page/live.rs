@@ -174,7 +174,7 @@ fn now(html: &mut Html, rules: &[Rule<'_>], alerts: &[Alert], heavy: Option<&Hea
     }
     html.raw("</ul>\n");
     if heavy.is_none() && !denying.is_empty() {
-        html.raw("<p>The page shows which keys are denied to those who have the <a href=\"#token\">token</a>.</p>\n");
+        html.raw("<p>With the <a href=\"#token\">token</a>, the page also shows which keys they deny.</p>\n");
     }
 }
 
