@@ -49,7 +49,8 @@ impl<'d> RequestKey<'d> {
     }
 
     /// Returns a value for each part of the rule's key, as [`Policy::key`](crate::Policy::key)
-    /// takes them: a network if the rule cuts addresses. A part that the request lacks is an empty text.
+    /// takes them: a network if the rule cuts addresses. A part that the request lacks is an empty
+    /// text.
     #[must_use]
     pub fn values(&self) -> Vec<String> {
         key_values(self.rule, self.bytes)
