@@ -126,6 +126,11 @@ impl Saver {
         }
     }
 
+    /// Returns within how many seconds the state should be saved: a minute, or three turns.
+    pub(crate) fn due_s(&self) -> u64 {
+        self.settings.every.as_secs().saturating_mul(3).max(60)
+    }
+
     /// Saves the state every few seconds, until `stop` is set.
     pub(crate) async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         // An interval must not be zero.

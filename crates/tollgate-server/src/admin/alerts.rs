@@ -16,24 +16,23 @@ pub(super) struct Alert {
 /// A number that no rule has: its name, what it says, and its value.
 type Value = (&'static str, &'static str, u64);
 
-/// The state should be saved within this time, in seconds.
-const SAVED_WITHIN_S: u64 = 60;
-
 impl Admin {
     pub(super) fn alerts(&self, values: &[Value], now_s: u64) -> Vec<Alert> {
         let refused = self.reloader.refused().map(|refused| refused.since);
         let certificate = self.reloader.certificate_refused.load(Relaxed);
         let certificate = Some(certificate).filter(|since| *since > 0);
-        alerts(values, &self.history, [refused, certificate], now_s)
+        let due_s = self.saver.as_ref().map_or(u64::MAX, |saver| saver.due_s());
+        alerts(values, &self.history, [refused, certificate], due_s, now_s)
     }
 }
 
 /// Makes the list. `refused` has since when the policy and the certificate are older than their
-/// files.
+/// files, and `due_s` how old a saved state may be.
 fn alerts(
     values: &[Value],
     history: &History,
     refused: [Option<u64>; 2],
+    due_s: u64,
     now_s: u64,
 ) -> Vec<Alert> {
     let find = |name: &str| values.iter().position(|(known, _, _)| *known == name);
@@ -63,7 +62,7 @@ fn alerts(
         alert(what.to_owned(), None);
     }
     if let Some(saved) = value("state_saved_timestamp_seconds") {
-        let late = now_s.saturating_sub(saved) > SAVED_WITHIN_S && saved > 0;
+        let late = now_s.saturating_sub(saved) > due_s && saved > 0;
         if late || rose("state_failures_total") > 0 {
             let what = "The state is not saved (a crash would forget newer grants)";
             alert(what.to_owned(), Some(saved).filter(|saved| *saved > 0));
@@ -127,7 +126,7 @@ mod tests {
                 history.sample(at, |_| {}, values, at > 0);
             }
             let values = values.map(|(name, value)| (name, "", value));
-            let alerts = alerts(&values, &history, refused, now_s);
+            let alerts = alerts(&values, &history, refused, 60, now_s);
             alerts.into_iter().map(|it| (it.what, it.since)).collect()
         };
         let with = |place: usize, value| {

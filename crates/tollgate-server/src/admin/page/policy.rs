@@ -8,10 +8,15 @@ use crate::admin::Admin;
 use crate::ends::needs;
 use crate::service::Answer;
 
-/// Returns what the policy comes from.
+/// Returns the name of the policy's file. Its folder is not for those who have no token.
 pub(super) fn name(admin: &Admin) -> String {
-    match &admin.reloader.path {
-        Some(path) => path.display().to_string(),
+    let name = admin
+        .reloader
+        .path
+        .as_ref()
+        .and_then(|path| path.file_name());
+    match name {
+        Some(name) => name.display().to_string(),
         None => "the built-in policy".to_owned(),
     }
 }
