@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use crate::program::find;
 
 /// A test that has waited this long fails.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 const FLAGS: [&str; 23] = [
     "--headless",
