@@ -50,7 +50,7 @@ pub(crate) struct Admin {
     pub(crate) budget: Arc<Budget>,
     /// Held while metrics are written: one reader at a time.
     pub(crate) scrapes: Mutex<()>,
-    /// Held while a page is written: whoever asks for pages takes one core from decisions.
+    /// Held while a page is written, so pages take at most one core from decisions.
     pub(crate) pages: Mutex<()>,
     /// What happened in the last minutes.
     pub(crate) history: History,

@@ -241,7 +241,7 @@ fn push<T>(kept: &mut VecDeque<T>, value: T, most: usize) {
     kept.push_back(value);
 }
 
-/// Returns the least bound within which so many decisions were made.
+/// Returns the least bound within which this number of decisions was made.
 fn at_most(counts: &TimesNow, number: u64) -> Option<u64> {
     let mut sum = 0;
     let mut bounds = counts.iter().zip(BOUNDS_US);

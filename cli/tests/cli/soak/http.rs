@@ -9,7 +9,7 @@ use tokio::time::timeout;
 /// Far longer than any answer takes, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A connection that nobody but the client should close.
+/// A connection that only the client should close.
 pub(super) struct Connection {
     stream: BufReader<TcpStream>,
     host: String,

@@ -75,7 +75,7 @@ async fn once(address: &str, turn: u64) -> Result<Option<TcpStream>, std::io::Er
     stream.write_all(sent.as_bytes()).await?;
     match turn % KINDS {
         4 => return Ok(Some(stream)),
-        // It is held, and nobody ends it.
+        // The decision is held, and no request ends it.
         6 => drop(timeout(Duration::from_secs(120), stream.read(&mut [0; 1000])).await),
         _ => {}
     }

@@ -12,7 +12,7 @@ use tollgate_policy::operate::PolicyStats;
 use super::Admin;
 use crate::history::{PERIOD, Values};
 
-/// After so many samples the heaviest keys are counted anew: a minute.
+/// The heaviest keys are counted anew after this number of samples: a minute.
 const TURN: u64 = 30;
 /// The statistics of tables are read again after this time: it visits all slots.
 const TABLES_FOR: Duration = Duration::from_secs(10);

@@ -4,8 +4,11 @@
 //! shows what needs the token.
 
 mod explain;
+mod keys;
 mod live;
 mod policy;
+mod rules;
+mod tables;
 mod words;
 
 use std::sync::Arc;

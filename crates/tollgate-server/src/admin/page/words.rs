@@ -55,12 +55,20 @@ pub(super) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// Writes a time of so many microseconds.
+/// Writes a time, which is in microseconds, with a unit.
 pub(super) fn time_us(us: u64) -> String {
     match us {
         us if us >= 1_000_000 => format!("{} s", us as f64 / 1e6),
         us if us >= 1000 => format!("{} ms", us as f64 / 1e3),
         us => format!("{us} µs"),
+    }
+}
+
+/// Says within which bound of the histogram decisions were made.
+pub(super) fn within(us: u64) -> String {
+    match us {
+        u64::MAX => "over 1 s".to_owned(),
+        us => time_us(us),
     }
 }
 
