@@ -98,6 +98,7 @@ pub mod client;
 #[cfg(doc)]
 pub mod guide;
 mod key;
+mod lease;
 mod limit;
 mod limiter;
 mod outage;

@@ -207,6 +207,37 @@ pub(crate) fn renew() -> &'static Script {
     script!(clock!(), kinds!(Slots), change!("renew"))
 }
 
+/// A script for one key and its leases. There is none for logs.
+macro_rules! leased {
+    ($kinds:expr; $text:expr) => {
+        match $kinds {
+            Kinds::Bucket => Some(leased!(Bucket, "../lua/leases_bucket.lua", $text)),
+            Kinds::Window => Some(leased!(Window, "../lua/leases_window.lua", $text)),
+            Kinds::Slots => Some(leased!(Slots, "../lua/leases_slots.lua", $text)),
+            Kinds::Log | Kinds::All => None,
+        }
+    };
+    ($kinds:ident, $floor:literal, $text:expr) => {
+        script!(
+            clock!(),
+            kinds!($kinds),
+            include_str!($floor),
+            include_str!("../lua/leases.lua"),
+            $text
+        )
+    };
+}
+
+/// Answers a node's message about its lease.
+pub(crate) fn ask(kinds: Kinds) -> Option<&'static Script> {
+    leased!(kinds; include_str!("../lua/ask.lua"))
+}
+
+/// Takes permits beside leases.
+pub(crate) fn take_beside(kinds: Kinds) -> Option<&'static Script> {
+    leased!(kinds; include_str!("../lua/take_beside.lua"))
+}
+
 impl Script {
     /// Returns the text, in Lua 5.1.
     pub(crate) fn text(&self) -> &str {
@@ -239,6 +270,10 @@ pub(crate) fn all() -> Vec<&'static Script> {
         ] {
             all.push(script(verb, kinds));
         }
+    }
+    for kinds in [Kinds::Bucket, Kinds::Window, Kinds::Slots] {
+        all.extend(ask(kinds));
+        all.extend(take_beside(kinds));
     }
     all
 }

@@ -9,9 +9,11 @@ use tollgate::Denied;
 use tollgate::outcome::Charged;
 
 use crate::client::Reply;
+use crate::lease::held::MOST_HELD;
+use crate::lease::holder::{Answer, Ask};
 use crate::limit::bounds::SPAN;
 use crate::limit::kind::{Kind, Mark, Seen, Taken};
-use crate::script::packed::{BadReply, Packed};
+use crate::script::packed::{self, BadReply, Packed, pack};
 use crate::script::{self, Kinds, Script, Verb};
 
 /// What a client sends: a script, its keys and its arguments.
@@ -118,6 +120,80 @@ pub(crate) fn reset(parts: &[Part<'_>]) -> Call {
         parts.iter(),
         args,
     )
+}
+
+/// The longest life of a lease: a minute.
+pub(crate) const LONGEST_LIFE: u64 = 60_000_000;
+
+/// A node's message about its lease of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) node: [u8; 8],
+    pub(crate) ask: Ask,
+    /// Microseconds.
+    pub(crate) life: u64,
+}
+
+/// What the server says of a key's leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Leased {
+    pub(crate) answer: Answer,
+    /// How long it takes until there is a permit, in microseconds, if the node got fewer than it
+    /// wants. 0 if nobody knows.
+    pub(crate) wait: u64,
+    /// How many nodes have a lease.
+    pub(crate) nodes: u64,
+}
+
+/// Sends a message about a lease. [`leased`] reads the reply. Nothing is sent about logs, which have
+/// no leases.
+pub(crate) fn ask(part: Part<'_>, message: &Message) -> Option<Call> {
+    let Message { node, ask, life } = message;
+    let mut arg = Vec::with_capacity(56);
+    arg.extend(node);
+    pack(&mut arg, &[ask.number, ask.keeps, ask.returns, ask.wants]);
+    pack(&mut arg, &[(*life).min(LONGEST_LIFE), part.kind.most()]);
+    Some(Call {
+        script: script::ask(part.kind.kinds())?,
+        keys: leased_keys(part.key),
+        args: vec![part.kind.argument(0), arg],
+    })
+}
+
+/// Takes permits of a key that has leases. [`taken`] reads the reply. Nothing is sent about logs.
+pub(crate) fn take_beside(part: Part<'_>) -> Option<Call> {
+    let mut arg = Vec::with_capacity(16);
+    pack(&mut arg, &[part.n, part.kind.most()]);
+    Some(Call {
+        script: script::take_beside(part.kind.kinds())?,
+        keys: leased_keys(part.key),
+        args: vec![part.kind.argument(0), arg],
+    })
+}
+
+/// Returns the keys of a limit and of its leases. Both have the same hash tag.
+fn leased_keys(key: &[u8]) -> Vec<Vec<u8>> {
+    vec![key.to_vec(), [key, b":leases"].concat()]
+}
+
+/// Reads the reply to [`ask`].
+pub(crate) fn leased(reply: &Reply) -> Result<Leased, BadReply> {
+    let Reply::Bytes(bytes) = reply else {
+        return Err(BadReply);
+    };
+    let mut told = Packed::new(bytes);
+    let answer = Answer {
+        number: told.next(packed::MOST)?,
+        keeps: told.next(MOST_HELD)?,
+        granted: told.next(MOST_HELD)?,
+    };
+    let (wait, nodes) = (told.next(4 * SPAN)?, told.next(packed::MOST)?);
+    told.next(SPAN)?;
+    told.end(Leased {
+        answer,
+        wait,
+        nodes,
+    })
 }
 
 fn call<'a>(

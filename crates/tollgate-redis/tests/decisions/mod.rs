@@ -13,6 +13,7 @@ mod changes;
 mod classes;
 mod departures;
 mod expiry;
+pub(crate) mod leases;
 mod logs;
 mod mixed;
 mod model;

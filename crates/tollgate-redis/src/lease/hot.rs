@@ -1,0 +1,168 @@
+//! The keys that a node has leases of, and how a key gets one.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use papaya::HashMap;
+
+use crate::lease::pool::Pool;
+
+/// A key that has a lease, or is to get one.
+#[derive(Debug)]
+pub(crate) struct Hot {
+    pub(crate) user: Box<[u8]>,
+    /// The key on the server.
+    pub(crate) name: Vec<u8>,
+    pub(crate) pool: Pool,
+    /// How many permits were asked for and not there, since the task looked.
+    pub(crate) missed: AtomicU64,
+    /// Until then the server has nothing for anyone, as it said.
+    pub(crate) none_until_ns: AtomicU64,
+    /// When the server may have permits again, for those who are denied.
+    pub(crate) due_ns: AtomicU64,
+}
+
+/// What a process says to a request without asking the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// So many permits are left.
+    Granted { left: u64 },
+    /// Nothing is left before this.
+    Denied { wait: Duration },
+    /// The server decides.
+    Ask,
+}
+
+impl Hot {
+    /// Decides a request from what the process holds, at most `most` permits. Also returns whether
+    /// the task must be told to look at the key.
+    pub(crate) fn decide(
+        &self,
+        now_ns: u64,
+        n: u64,
+        most: u64,
+        asks_at_the_edge: bool,
+    ) -> (Said, bool) {
+        if let Some((left, tells)) = self.pool.spend(now_ns, n) {
+            return (Said::Granted { left }, tells);
+        }
+        if n > most {
+            return (Said::Ask, false);
+        }
+        let tells = self.missed.fetch_add(n, Ordering::Relaxed) == 0;
+        let none_until_ns = self.none_until_ns.load(Ordering::Relaxed);
+        let has_lease = now_ns < self.pool.held().until_ns();
+        let due_ns = self.due_ns.load(Ordering::Relaxed);
+        let said = match has_lease || now_ns < due_ns {
+            false => Said::Ask,
+            true if asks_at_the_edge && now_ns >= none_until_ns => Said::Ask,
+            true => {
+                let wait_ns = due_ns.max(none_until_ns).saturating_sub(now_ns);
+                Said::Denied {
+                    wait: Duration::from_nanos(wait_ns.max(1_000_000)),
+                }
+            }
+        };
+        (said, tells)
+    }
+}
+
+/// The keys of a node.
+#[derive(Debug)]
+pub(crate) struct HotKeys {
+    most: usize,
+    keys: HashMap<Box<[u8]>, Arc<Hot>, RandomState>,
+    /// How often keys were asked for in this second, by hash.
+    cold: Box<[AtomicU32]>,
+    hasher: RandomState,
+    /// Keys that the task is to look at.
+    queue: Mutex<Vec<Arc<Hot>>>,
+}
+
+/// A key that was asked for this often in a second gets a lease.
+const HOT_AFTER: u32 = 8;
+
+/// Keys share this many counts, so that a key can get a lease a little early.
+const COUNTS: usize = 4096;
+
+impl HotKeys {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            keys: HashMap::with_hasher(RandomState::default()),
+            cold: (0..COUNTS).map(|_| AtomicU32::new(0)).collect(),
+            hasher: RandomState::default(),
+            queue: Mutex::default(),
+        }
+    }
+
+    /// Calls a function with a key, if it has a lease or is to get one.
+    pub(crate) fn with<T>(&self, user: &[u8], call: impl FnOnce(&Arc<Hot>) -> T) -> Option<T> {
+        self.keys.pin().get(user).map(call)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns how many permits the process may still spend.
+    pub(crate) fn held(&self, now_ns: u64) -> u64 {
+        let keys = self.keys.pin();
+        let held = keys.values().map(|hot| hot.pool.held().permits(now_ns));
+        held.fold(0, u64::saturating_add)
+    }
+
+    /// Notes that a key without a lease is asked for. Returns whether it is to get one now.
+    pub(crate) fn is_getting_hot(&self, user: &[u8]) -> bool {
+        let hash = usize::try_from(self.hasher.hash_one(user) % COUNTS as u64).unwrap_or_default();
+        let Some(count) = self.cold.get(hash) else {
+            return false;
+        };
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        before >= HOT_AFTER && self.keys.len() < self.most
+    }
+
+    /// Begins to count the next second.
+    pub(crate) fn cool(&self) {
+        for count in &self.cold {
+            if count.load(Ordering::Relaxed) > 0 {
+                count.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Adds a key, for which the task is to get a lease.
+    pub(crate) fn add(&self, user: &[u8], name: Vec<u8>) -> Arc<Hot> {
+        let hot = Arc::new(Hot {
+            user: user.into(),
+            name,
+            pool: Pool::default(),
+            missed: AtomicU64::new(1),
+            none_until_ns: AtomicU64::new(0),
+            due_ns: AtomicU64::new(0),
+        });
+        let keys = self.keys.pin();
+        Arc::clone(keys.get_or_insert(user.into(), hot))
+    }
+
+    pub(crate) fn remove(&self, hot: &Hot) {
+        let _ = self.keys.pin().remove(&hot.user);
+    }
+
+    /// Tells the task to look at a key.
+    pub(crate) fn tell(&self, hot: &Arc<Hot>) {
+        self.queue().push(Arc::clone(hot));
+    }
+
+    /// Returns the keys that the task is to look at.
+    pub(crate) fn told(&self) -> Vec<Arc<Hot>> {
+        std::mem::take(&mut *self.queue())
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Hot>>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,300 @@
+//! What one node does about all its leases: when it asks, and for how much. Nothing here waits, or
+//! reads a clock, so a test drives it in virtual time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::lease::demand::{Demand, Spending};
+use crate::lease::holder::{Ask, Holder};
+use crate::lease::hot::{Hot, HotKeys};
+use crate::lease::stats::Counts;
+use crate::server::call::Leased;
+
+/// At most this many messages are under way.
+const AT_ONCE: usize = 128;
+
+/// After an answer without permits, a node waits for this long, or until half of what it may hold
+/// is refilled.
+const LONGEST_PAUSE_NS: u64 = 12_500_000;
+
+/// The numbers of a lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) life_ns: u64,
+    /// The most permits that a node may hold of a key.
+    pub(crate) most: u64,
+    /// How long a permit takes to refill.
+    pub(crate) cost_ns: u64,
+}
+
+impl Terms {
+    /// Returns how long permits may be spent, from when the message was sent: the life less a 50th.
+    /// So clocks may differ by 2 %, which no two do.
+    pub(crate) const fn spendable_ns(&self) -> u64 {
+        self.life_ns.saturating_sub(self.life_ns / 50)
+    }
+
+    fn pause_ns(&self) -> u64 {
+        let half = self.cost_ns.saturating_mul(self.most.div_ceil(2));
+        half.min(LONGEST_PAUSE_NS)
+            .max(self.cost_ns.min(LONGEST_PAUSE_NS))
+    }
+}
+
+/// What the keeper knows of a key.
+#[derive(Debug)]
+struct Kept {
+    hot: Arc<Hot>,
+    holder: Holder,
+    demand: Demand,
+    /// What was there when the demand was noted before, and when.
+    had: u64,
+    noted_ns: u64,
+    /// Nothing is asked before this.
+    pause_until_ns: u64,
+    /// Whether a spender has asked for a draw.
+    is_told: bool,
+    /// How many reviews in a row have found that nobody asked for the key.
+    idle: u32,
+    /// Whether a message is under way, and since when.
+    sent_ns: Option<u64>,
+}
+
+/// All leases of a node.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    terms: Terms,
+    kept: HashMap<Box<[u8]>, Kept>,
+    number: u64,
+    in_flight: usize,
+    review_at_ns: u64,
+    cool_at_ns: u64,
+    turnaround_ns: u64,
+}
+
+/// A message that is to be sent.
+#[derive(Debug)]
+pub(crate) struct Send {
+    pub(crate) hot: Arc<Hot>,
+    pub(crate) ask: Ask,
+}
+
+impl Keeper {
+    pub(crate) fn new(terms: Terms) -> Self {
+        Self {
+            terms,
+            kept: HashMap::new(),
+            number: 0,
+            in_flight: 0,
+            review_at_ns: 0,
+            cool_at_ns: 0,
+            turnaround_ns: 0,
+        }
+    }
+
+    /// Returns when the keeper is to be asked again at the latest.
+    pub(crate) fn next_ns(&self) -> u64 {
+        let paused = self
+            .kept
+            .values()
+            .filter(|kept| kept.is_told && kept.sent_ns.is_none());
+        let next = paused.map(|kept| kept.pause_until_ns).min();
+        next.unwrap_or(u64::MAX).min(self.review_at_ns)
+    }
+
+    /// Returns the messages that are to be sent now.
+    pub(crate) fn messages(&mut self, keys: &HotKeys, counts: &Counts, now_ns: u64) -> Vec<Send> {
+        for hot in keys.told() {
+            let kept = self.kept.entry(hot.user.clone()).or_insert_with(|| Kept {
+                hot,
+                holder: Holder::default(),
+                demand: Demand::default(),
+                had: 0,
+                noted_ns: now_ns,
+                pause_until_ns: 0,
+                is_told: false,
+                idle: 0,
+                sent_ns: None,
+            });
+            kept.is_told = true;
+        }
+        let reviews = now_ns >= self.review_at_ns;
+        if reviews {
+            self.review_at_ns = now_ns.saturating_add(self.terms.life_ns / 4);
+        }
+        if now_ns >= self.cool_at_ns {
+            self.cool_at_ns = now_ns.saturating_add(1_000_000_000);
+            keys.cool();
+        }
+        let mut messages = Vec::new();
+        let (terms, turnaround_ns) = (self.terms, self.turnaround_ns);
+        for kept in self.kept.values_mut() {
+            if self.in_flight >= AT_ONCE {
+                break;
+            }
+            let is_due = kept.is_told && now_ns >= kept.pause_until_ns || reviews;
+            if !is_due || kept.sent_ns.is_some() {
+                continue;
+            }
+            let number = self.number.saturating_add(1);
+            if let Some(ask) = kept.message(terms, turnaround_ns, number, reviews, now_ns) {
+                self.number = number.max(ask.number);
+                self.in_flight = self.in_flight.saturating_add(1);
+                kept.sent_ns = Some(now_ns);
+                counts.asked(&ask);
+                messages.push(Send {
+                    hot: Arc::clone(&kept.hot),
+                    ask,
+                });
+            }
+        }
+        messages
+    }
+
+    /// Reads the answer to the message about a key, or that there is none and for how long nothing
+    /// is to be asked.
+    pub(crate) fn answered(
+        &mut self,
+        keys: &HotKeys,
+        counts: &Counts,
+        hot: &Hot,
+        answer: Result<Leased, u64>,
+        now_ns: u64,
+    ) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let terms = self.terms;
+        let Some(kept) = self.kept.get_mut(&hot.user) else {
+            return;
+        };
+        let sent_ns = kept.sent_ns.take().unwrap_or(now_ns);
+        let leased = match answer {
+            Ok(leased) => leased,
+            Err(pause_ns) => {
+                kept.pause_until_ns = now_ns.saturating_add(pause_ns);
+                kept.is_told = true;
+                return;
+            }
+        };
+        let took_ns = now_ns.saturating_sub(sent_ns);
+        self.turnaround_ns = self.turnaround_ns.saturating_mul(7).saturating_add(took_ns) / 8;
+        let wanted = kept.holder.unanswered().map_or(0, |(ask, _)| ask.wants);
+        let Some(brought) = kept.holder.answered(leased.answer) else {
+            return;
+        };
+        let until = brought.sent_ns.saturating_add(terms.spendable_ns());
+        let mark = kept.demand.target() / 2;
+        kept.had = kept
+            .hot
+            .pool
+            .answered(now_ns, brought.lost, brought.granted, until, mark);
+        kept.noted_ns = now_ns;
+        counts.answered(&brought);
+        kept.is_told = false;
+        if brought.granted < wanted {
+            let wait_ns = leased.wait.saturating_mul(1000);
+            // Nobody gets anything before this. Who is denied is told when this node asks again.
+            hot.none_until_ns
+                .store(sent_ns.saturating_add(wait_ns), Ordering::Relaxed);
+            let pause_ns = match brought.granted {
+                0 => wait_ns.max(terms.pause_ns()),
+                _ => terms.pause_ns(),
+            };
+            kept.pause_until_ns = now_ns.saturating_add(pause_ns);
+            hot.due_ns.store(
+                kept.pause_until_ns.saturating_add(took_ns),
+                Ordering::Relaxed,
+            );
+            kept.is_told = true;
+        }
+        if kept.had == 0 && kept.idle >= 2 {
+            let _ = self.kept.remove(&hot.user);
+            keys.remove(hot);
+        }
+    }
+
+    /// Returns the messages that give everything back.
+    pub(crate) fn closing(&mut self, counts: &Counts, now_ns: u64) -> Vec<Send> {
+        let mut messages = Vec::new();
+        for kept in self.kept.values_mut() {
+            let (_, returns) = kept.hot.pool.withdraw(now_ns, 0);
+            if returns > 0 {
+                self.number = self.number.saturating_add(1);
+                let ask = Ask {
+                    number: self.number,
+                    keeps: 0,
+                    returns,
+                    wants: 0,
+                };
+                counts.asked(&ask);
+                messages.push(Send {
+                    hot: Arc::clone(&kept.hot),
+                    ask,
+                });
+            }
+        }
+        messages
+    }
+}
+
+impl Kept {
+    /// Returns the message about the key, if there is anything to ask or to return.
+    fn message(
+        &mut self,
+        terms: Terms,
+        turnaround_ns: u64,
+        number: u64,
+        reviews: bool,
+        now_ns: u64,
+    ) -> Option<Ask> {
+        if let Some((ask, first_ns)) = self.holder.unanswered() {
+            // It has the same number, so it takes effect once.
+            if now_ns < first_ns.saturating_add(terms.spendable_ns() / 2) {
+                return Some(ask);
+            }
+            self.holder.give_up();
+        }
+        let held = self.hot.pool.held();
+        let has = held.permits(now_ns);
+        let missed = self.hot.missed.swap(0, Ordering::Relaxed);
+        let spent = self.had.saturating_sub(has);
+        self.demand.note(
+            Spending {
+                spent,
+                missed,
+                for_ns: now_ns.saturating_sub(self.noted_ns),
+                turnaround_ns,
+            },
+            terms.most,
+        );
+        (self.had, self.noted_ns) = (has, now_ns);
+        self.idle = match spent.saturating_add(missed) {
+            0 if reviews => self.idle.saturating_add(1),
+            0 => self.idle,
+            _ => 0,
+        };
+        let mut target = self.demand.target();
+        if self.idle >= 2 {
+            target = 0;
+        }
+        // What a node holds beyond twice the target is of more use to others.
+        let keep = target.saturating_mul(2);
+        let ends_soon = held.until_ns() < now_ns.saturating_add(terms.life_ns / 2);
+        let wants = target.saturating_sub(has);
+        let has_reason = self.is_told && wants > 0 || has > keep || ends_soon && has > 0;
+        if !has_reason {
+            self.is_told = false;
+            if self.idle < 2 {
+                return None;
+            }
+        }
+        let (keeps, returns) = self.hot.pool.withdraw(now_ns, keep);
+        let ask = Ask {
+            number,
+            keeps,
+            returns,
+            wants,
+        };
+        self.holder.ask(now_ns, ask).then_some(ask)
+    }
+}

@@ -1,0 +1,48 @@
+//! Leases: permits that a node draws ahead of need, and spends without a round trip.
+//!
+//! ```text
+//!  spenders ── spend ──► pool: one word ◄── withdraw, answered ── keeper ◄── ask, answer ──► server
+//!  (many threads)        (permits, until when)                    (one task)                 (a script)
+//! ```
+//!
+//! # The protocol
+//!
+//! The server knows for each key what is *used*, and for each node how many permits are *out* and
+//! when its lease ends. A node asks with one message: how many permits it keeps, how many it
+//! returns, and how many it wants. The answer says how many it got.
+//!
+//! - A draw is granted as a request for as many permits. So permits are used when they are drawn.
+//! - **Used is never less than what is out.** So permits that are not spent yet are not refilled,
+//!   in a bucket; are counted again in the next window; and are held slots of a limit on
+//!   concurrency. This keeps the bound: see `docs/DISTRIBUTED.md`.
+//! - What a node no longer keeps, and does not return, it has spent.
+//! - When a lease ends, its permits count as spent.
+//! - The node stops to spend before that: it counts the life from before it asked, on a clock that
+//!   counts suspension, and less a margin for clocks that run at different rates.
+//! - Messages have numbers. The server answers a message that comes again as before, and ignores
+//!   an older one. A node reads the answer to its latest message alone, and once.
+//!
+//! What can go wrong costs permits, and never grants one twice: an answer that is lost, a message
+//! that comes twice or late, a node that forgets what it holds. `tests/leases` checks this for all
+//! orders of events, and that each of these rules is needed.
+
+pub(crate) mod demand;
+pub(crate) mod held;
+pub(crate) mod holder;
+pub(crate) mod hot;
+pub(crate) mod keeper;
+mod node;
+mod options;
+pub(crate) mod pool;
+pub(crate) mod stats;
+mod sync;
+pub(crate) mod time;
+
+pub(crate) use hot::Said;
+pub(crate) use node::Leases;
+pub use options::{LeaseError, Leasing};
+pub use stats::LeaseStats;
+
+#[cfg(test)]
+#[path = "../../tests/leases/mod.rs"]
+mod tests;

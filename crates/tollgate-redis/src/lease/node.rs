@@ -1,0 +1,203 @@
+//! The leases of a limit in this process: what spenders call, and the task that asks the server.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use crate::client::Client;
+use crate::lease::hot::{Hot, HotKeys, Said};
+use crate::lease::keeper::{Keeper, Send, Terms};
+use crate::lease::options::Leasing;
+use crate::lease::stats::{Counts, LeaseStats};
+use crate::lease::time::Time;
+use crate::limit::kind::Kind;
+use crate::server::RedisServer;
+use crate::server::call::{self, Leased, Message, Part};
+
+/// A key and the answer about it, or for how long nothing is to be asked.
+type Answered = (Arc<Hot>, Result<Leased, u64>);
+
+/// The leases of one limit.
+pub(crate) struct Leases<C> {
+    node: Arc<Node<C>>,
+    is_running: AtomicBool,
+}
+
+struct Node<C> {
+    server: Arc<RedisServer<C>>,
+    kind: Kind,
+    leasing: Leasing,
+    terms: Terms,
+    /// What the server calls this process.
+    name: [u8; 8],
+    time: Time,
+    keys: HotKeys,
+    counts: Counts,
+    answers: Mutex<Vec<Answered>>,
+    wake: Notify,
+    is_closed: AtomicBool,
+}
+
+impl<C> Leases<C> {
+    pub(crate) fn new(
+        server: Arc<RedisServer<C>>,
+        kind: Kind,
+        leasing: Leasing,
+        terms: Terms,
+        time: Time,
+    ) -> Self {
+        Self {
+            node: Arc::new(Node {
+                server,
+                kind,
+                leasing,
+                terms,
+                name: RandomState::new().hash_one(0).to_le_bytes(),
+                time,
+                keys: HotKeys::new(leasing.keys()),
+                counts: Counts::default(),
+                answers: Mutex::default(),
+                wake: Notify::new(),
+                is_closed: AtomicBool::new(false),
+            }),
+            is_running: AtomicBool::new(false),
+        }
+    }
+
+    /// Spends permits that the process holds.
+    pub(crate) fn spend(&self, user: &[u8], n: u64) -> Said {
+        let said = self.node.keys.with(user, |hot| self.node.spend(hot, n));
+        said.unwrap_or(Said::Ask)
+    }
+
+    /// Puts back permits that were not used after all. Returns how many.
+    pub(crate) fn put_back(&self, user: &[u8], n: u64) -> u64 {
+        let now_ns = self.node.time.now_ns();
+        let put = |hot: &Arc<Hot>| match now_ns < hot.pool.held().until_ns() {
+            true => {
+                hot.pool.put_back(now_ns, n);
+                n
+            }
+            false => 0,
+        };
+        self.node.keys.with(user, put).unwrap_or(0)
+    }
+
+    pub(crate) fn stats(&self) -> LeaseStats {
+        let node = &self.node;
+        let held = node.keys.held(node.time.now_ns());
+        node.counts.seen(held, node.keys.len())
+    }
+}
+
+impl<C: Client + 'static> Leases<C> {
+    /// Notes that the server is asked about a key, which gets a lease if this happens often.
+    pub(crate) fn note(&self, user: &[u8], name: &[u8]) {
+        let node = &self.node;
+        if !node.keys.is_getting_hot(user) {
+            return;
+        }
+        let hot = node.keys.add(user, name.to_vec());
+        node.keys.tell(&hot);
+        node.wake.notify_one();
+        if !self.is_running.swap(true, Ordering::Relaxed) {
+            match Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn(run(Arc::clone(node)))),
+                // Without a runtime, nobody could have asked.
+                Err(_) => self.is_running.store(false, Ordering::Relaxed),
+            }
+        }
+    }
+}
+
+impl<C> Node<C> {
+    fn spend(&self, hot: &Arc<Hot>, n: u64) -> Said {
+        let now_ns = self.time.now_ns();
+        let (said, tells) = hot.decide(now_ns, n, self.terms.most, self.leasing.asks());
+        if tells {
+            self.tell(hot);
+        }
+        said
+    }
+
+    fn tell(&self, hot: &Arc<Hot>) {
+        self.keys.tell(hot);
+        self.wake.notify_one();
+    }
+
+    fn answers(&self) -> Vec<Answered> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        mem::take(&mut *answers)
+    }
+}
+
+/// Asks the server about all keys, until the limit is dropped.
+async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
+    let mut keeper = Keeper::new(node.terms);
+    loop {
+        let now_ns = node.time.now_ns();
+        for (hot, answer) in node.answers() {
+            keeper.answered(&node.keys, &node.counts, &hot, answer, now_ns);
+        }
+        if node.is_closed.load(Ordering::Relaxed) {
+            for send in keeper.closing(&node.counts, now_ns) {
+                send_one(Arc::clone(&node), send).await;
+            }
+            return;
+        }
+        for send in keeper.messages(&node.keys, &node.counts, now_ns) {
+            drop(tokio::spawn(send_one(Arc::clone(&node), send)));
+        }
+        let wait_ns = keeper.next_ns().saturating_sub(node.time.now_ns());
+        // Either way, the keeper looks at everything again.
+        let _ = timeout(Duration::from_nanos(wait_ns), node.wake.notified()).await;
+    }
+}
+
+async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
+    let part = Part {
+        key: &send.hot.name,
+        kind: &node.kind,
+        n: 0,
+    };
+    let message = Message {
+        node: node.name,
+        ask: send.ask,
+        life: node.terms.life_ns / 1000,
+    };
+    let Some(call) = call::ask(part, &message) else {
+        return;
+    };
+    let answer = node.server.call(&call, call::leased).await;
+    let answer = answer.map_err(|(_, outage)| {
+        let pause = outage.probe_in.max(Duration::from_millis(10));
+        u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX)
+    });
+    let mut answers = node.answers.lock().unwrap_or_else(PoisonError::into_inner);
+    answers.push((send.hot, answer));
+    drop(answers);
+    node.wake.notify_one();
+}
+
+impl<C> Drop for Leases<C> {
+    fn drop(&mut self) {
+        self.node.is_closed.store(true, Ordering::Relaxed);
+        self.node.wake.notify_one();
+    }
+}
+
+impl<C> fmt::Debug for Leases<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leases")
+            .field("leasing", &self.node.leasing)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! How a limit leases permits.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use crate::lease::held::MOST_HELD;
+use crate::lease::keeper::Terms;
+use crate::limit::Limit;
+use crate::limit::kind::{Kind, Shape};
+
+/// How the processes of a limit lease permits.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate_redis::Leasing;
+///
+/// let leasing = Leasing::new().with_life(Duration::from_secs(2)).with_keys(100_000);
+/// assert_ne!(leasing, Leasing::new());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Leasing {
+    life: Duration,
+    keys: usize,
+    percent: u32,
+    asks_at_the_edge: bool,
+}
+
+impl Default for Leasing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Leasing {
+    /// Leases last a second, at most 10 000 keys have one at a time in each process, a process
+    /// holds at most a quarter of a burst, and a process with nothing left denies.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            life: Duration::from_secs(1),
+            keys: 10_000,
+            percent: 25,
+            asks_at_the_edge: false,
+        }
+    }
+
+    /// Sets how long a lease lasts: from 200 ms to a minute. A process that is killed holds its
+    /// permits for this long; one that loses the server spends what it holds for as long.
+    #[must_use]
+    pub const fn with_life(self, life: Duration) -> Self {
+        Self { life, ..self }
+    }
+
+    /// Sets how many keys have a lease at a time, in each process. The server decides the others.
+    #[must_use]
+    pub const fn with_keys(self, keys: usize) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// Sets which part of a burst, or of a window, a process holds at most: from 1 to 100 percent.
+    #[must_use]
+    pub const fn with_share(self, percent: u32) -> Self {
+        Self { percent, ..self }
+    }
+
+    /// Lets a process with nothing left ask the server, and wait for it, in place of a denial. So
+    /// nobody is denied while the limit has permits.
+    #[must_use]
+    pub const fn asking_at_the_edge(self) -> Self {
+        Self {
+            asks_at_the_edge: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn keys(&self) -> usize {
+        self.keys
+    }
+
+    pub(crate) const fn asks(&self) -> bool {
+        self.asks_at_the_edge
+    }
+
+    /// Returns the numbers of a limit's leases.
+    pub(crate) fn terms(&self, limit: &Limit) -> Result<Terms, LeaseError> {
+        let (permits, period) = match &limit.kind {
+            Kind::Bucket(bucket) if bucket.free.is_none() => {
+                (bucket.rate.n(), bucket.rate.period())
+            }
+            Kind::Window(window) if window.shape != Shape::FirstHit => {
+                (window.limit, window.period)
+            }
+            _ => return Err(LeaseError::Limit),
+        };
+        let bounds = Duration::from_millis(200)..=Duration::from_secs(60);
+        if !bounds.contains(&self.life) {
+            return Err(LeaseError::Life { life: self.life });
+        }
+        let is_window = matches!(limit.kind, Kind::Window(_));
+        let life = u64::try_from(self.life.as_micros()).unwrap_or(u64::MAX);
+        if is_window && life > period {
+            return Err(LeaseError::Window {
+                life: self.life,
+                period: Duration::from_micros(period),
+            });
+        }
+        if self.keys == 0 {
+            return Err(LeaseError::NoKeys);
+        }
+        if !(1..=100).contains(&self.percent) {
+            return Err(LeaseError::Share {
+                percent: self.percent,
+            });
+        }
+        let share = u128::from(limit.permits()) * u128::from(self.percent) / 100;
+        let most = u64::try_from(share).unwrap_or(u64::MAX);
+        Ok(Terms {
+            life_ns: life.saturating_mul(1000),
+            most: most.clamp(1, MOST_HELD / 2),
+            cost_ns: period.saturating_mul(1000) / permits.max(1),
+        })
+    }
+}
+
+/// The reason why a limit can't lease permits.
+///
+/// ```
+/// use tollgate_redis::LeaseError;
+///
+/// let error = LeaseError::Share { percent: 0 };
+/// assert_eq!(error.to_string(), "the share is 0 percent, but must be from 1 to 100");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LeaseError {
+    /// The limit is a queue, a log, a first-hit window or one on concurrency.
+    Limit,
+    /// The life is out of bounds.
+    Life {
+        /// The life.
+        life: Duration,
+    },
+    /// The life is longer than a window.
+    Window {
+        /// The life.
+        life: Duration,
+        /// The period of the windows.
+        period: Duration,
+    },
+    /// No key could have a lease.
+    NoKeys,
+    /// The share is out of bounds.
+    Share {
+        /// The share.
+        percent: u32,
+    },
+}
+
+impl fmt::Display for LeaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limit => f.write_str(
+                "the limit has no leases: only token buckets, fixed windows and sliding windows do",
+            ),
+            Self::Life { life } => {
+                write!(f, "the life is {life:?}, but must be from 200ms to 60s")
+            }
+            Self::Window { life, period } => write!(
+                f,
+                "the life is {life:?}, but must be at most the window's {period:?}"
+            ),
+            Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
+            Self::Share { percent } => {
+                write!(
+                    f,
+                    "the share is {percent} percent, but must be from 1 to 100"
+                )
+            }
+        }
+    }
+}
+
+impl Error for LeaseError {}

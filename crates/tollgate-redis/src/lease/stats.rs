@@ -1,0 +1,57 @@
+//! What leases have done.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::lease::holder::{Ask, Brought};
+
+/// What the leases of a limit have done in this process.
+///
+/// ```
+/// use tollgate_redis::LeaseStats;
+///
+/// assert_eq!(LeaseStats::default().messages, 0);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct LeaseStats {
+    /// Messages to the server, each about one key.
+    pub messages: u64,
+    /// Permits that were drawn.
+    pub drawn: u64,
+    /// Permits that were given back unspent.
+    pub returned: u64,
+    /// Permits that the process holds, and may still spend.
+    pub held: u64,
+    /// Keys that have a lease, or are to get one.
+    pub keys: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    messages: AtomicU64,
+    drawn: AtomicU64,
+    returned: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn asked(&self, ask: &Ask) {
+        self.messages.fetch_add(1, Ordering::Relaxed);
+        self.returned.fetch_add(ask.returns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn answered(&self, brought: &Brought) {
+        self.drawn.fetch_add(brought.granted, Ordering::Relaxed);
+    }
+}
+
+impl Counts {
+    pub(crate) fn seen(&self, held: u64, keys: usize) -> LeaseStats {
+        LeaseStats {
+            messages: self.messages.load(Ordering::Relaxed),
+            drawn: self.drawn.load(Ordering::Relaxed),
+            returned: self.returned.load(Ordering::Relaxed),
+            held,
+            keys,
+        }
+    }
+}

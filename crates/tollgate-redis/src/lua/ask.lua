@@ -1,0 +1,82 @@
+-- Answers a node's message about its lease. KEYS: the limit's key, and that of its leases. ARGV: a
+-- request for no permits; and the message: 8 bytes that name the node, and
+--   number   grows with each message
+--   keeps    the permits that the node keeps
+--   returns  those that it gives back, and had before
+--   wants    how many more it wants
+--   life     how long its lease is, in microseconds
+--   most     the permits of a full burst, or of a window, or the slots
+-- Returns the number of the answered message, how many permits the node may keep, how many it got,
+-- how long it takes until there is one more if it got fewer than it wants, how many nodes have
+-- leases, and now.
+-- A second more than the longest life, because other nodes may have longer leases.
+local LONGEST_MS = '61000'
+local node = string.sub(ARGV[2], 1, 8)
+local number, keeps, returns, wants, life, most = struct.unpack('<dddddd', ARGV[2], 9)
+local state = kinds[string.byte(ARGV[1])].see(KEYS[1], ARGV[1])
+if state.err then
+  return state
+end
+state.most = most
+local failed, out, look = settle(state)
+if failed then
+  return failed
+end
+
+local function answer(kept, granted)
+  local wait = 0
+  if granted < wants then
+    wait = state.kind.wait(state)
+  end
+  local nodes = math.max(redis.call('HLEN', KEYS[2]) - 1, 0)
+  return struct.pack('<dddddd', number, kept, granted, wait, nodes, now)
+end
+
+local has, kept, granted, latest = 0, 0, 0, -1
+local lease = redis.call('HGET', KEYS[2], node)
+if lease then
+  local _
+  has, _, latest, kept, granted = read_lease(lease)
+  if not has then
+    return foreign()
+  end
+end
+if number <= latest then
+  -- A message that comes again is answered as before; an older one is not answered.
+  if number < latest then
+    number = latest
+  end
+  return answer(kept, granted)
+end
+-- What the server does not know of was spent when the lease ended. A ban takes all.
+kept = math.min(keeps, has)
+if state.ban > 0 then
+  kept = 0
+end
+returns = math.min(returns, has - kept)
+state.kind.back(state, returns)
+out = math.max(out - has + kept, 0)
+state.kind.floor(state, now, out)
+-- At most half of what is there, so that something is left for the node that asks next.
+local room = state.kind.room(state, 2 * wants)
+granted = math.min(wants, math.ceil(room / 2))
+if room >= 2 * wants then
+  granted = wants
+end
+state.kind.draw(state, granted)
+out = out + granted
+if kept + granted > 0 then
+  local ends = now + life
+  look = look > now and math.min(look, ends) or ends
+  redis.call('HSET', KEYS[2], node,
+    struct.pack('<ddddd', kept + granted, ends, number, kept, granted))
+  write_sum(out, look)
+  redis.call('PEXPIRE', KEYS[2], LONGEST_MS)
+elseif out == 0 then
+  redis.call('DEL', KEYS[2])
+else
+  redis.call('HDEL', KEYS[2], node)
+  write_sum(out, math.max(look, now))
+end
+state.kind.write(state)
+return answer(kept, granted)

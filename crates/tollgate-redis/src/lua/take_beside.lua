@@ -1,0 +1,21 @@
+-- Takes permits of one key beside its leases, or none. KEYS: the limit's key, and that of its
+-- leases. ARGV: a request for no permits; and how many it is for, and the permits of a full burst or
+-- of a window. Returns what take.lua returns.
+local state = kinds[string.byte(ARGV[1])].see(KEYS[1], ARGV[1])
+if state.err then
+  return state
+end
+local permits
+permits, state.most = struct.unpack('<dd', ARGV[2])
+local failed = settle(state)
+if failed then
+  return failed
+end
+local granted = 0
+local reply = state.kind.tell(state)
+if permits > 0 and state.kind.room(state, permits) == permits then
+  granted = 1
+  state.kind.draw(state, permits)
+  state.kind.write(state)
+end
+return { granted, now, reply }

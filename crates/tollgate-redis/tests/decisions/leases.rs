@@ -1,0 +1,377 @@
+//! The scripts of leases answer as exact arithmetic does, for random messages: new ones, ones that
+//! come again or late, from nodes that have forgotten what they hold, and takes beside them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate::Quota;
+
+use super::model::Line;
+use super::server::on_each_server;
+use super::{Episode, OPERATIONS, Random, SOME_DAY};
+use crate::lease::holder::Ask;
+use crate::limit::Limit;
+use crate::limit::kind::Kind;
+use crate::server::call::{self, Message, Part};
+
+/// What is used, apart from leases.
+#[derive(Debug, Clone, Copy)]
+enum Used {
+    /// The idle tick, in units of 1/n microsecond.
+    Bucket {
+        line: Line,
+        idle: u128,
+    },
+    Window {
+        limit: u128,
+        period: u128,
+        slides: bool,
+        count: u128,
+        before: u128,
+        /// The number of the window.
+        window: u128,
+    },
+    Slots {
+        limit: u128,
+        out: u128,
+    },
+}
+
+/// The windows of 1970 begin at 0, and ticks count from 2026 on.
+const ORIGIN: u128 = 1_767_225_600_000_000;
+
+impl Used {
+    fn advance(&mut self, now: u128) {
+        match self {
+            Self::Bucket { line, idle } => *idle = (*idle).max(now * line.n),
+            Self::Window {
+                period,
+                count,
+                before,
+                window,
+                ..
+            } => {
+                let current = (now + ORIGIN) / *period;
+                if current > *window {
+                    *before = if current == *window + 1 { *count } else { 0 };
+                    *count = 0;
+                    *window = current;
+                }
+            }
+            Self::Slots { .. } => {}
+        }
+    }
+
+    /// Raises what is used to what was out at a moment, which may be in an earlier window.
+    fn floor(&mut self, at: u128, sum: u128) {
+        match self {
+            Self::Bucket { line, idle } => *idle = (*idle).max(at * line.n + sum * line.period),
+            Self::Window {
+                period,
+                count,
+                before,
+                window,
+                slides,
+                ..
+            } => match *window - (at + ORIGIN).saturating_sub(1) / *period {
+                0 => *count = (*count).max(sum),
+                1 if *slides => *before = (*before).max(sum),
+                _ => {}
+            },
+            Self::Slots { out, .. } => *out = sum,
+        }
+    }
+
+    fn room(&self, now: u128) -> u128 {
+        match *self {
+            Self::Bucket { line, idle } => {
+                (now * line.n + line.reach()).saturating_sub(idle) / line.period
+            }
+            Self::Window {
+                limit,
+                period,
+                slides,
+                count,
+                before,
+                window,
+            } => {
+                let left = (window + 1) * period - (now + ORIGIN);
+                let before = if slides { before * left } else { 0 };
+                (limit * period).saturating_sub(before + count * period) / period
+            }
+            Self::Slots { limit, out } => limit.saturating_sub(out),
+        }
+    }
+
+    fn draw(&mut self, n: u128) {
+        match self {
+            Self::Bucket { line, idle } => *idle += n * line.period,
+            Self::Window { count, .. } => *count += n,
+            Self::Slots { out, .. } => *out += n,
+        }
+    }
+
+    fn back(&mut self, now: u128, n: u128) {
+        match self {
+            Self::Bucket { line, idle } => *idle = (*idle - n * line.period).max(now * line.n),
+            Self::Window { count, .. } => *count = count.saturating_sub(n),
+            Self::Slots { out, .. } => *out -= n,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    out: u128,
+    ends: u128,
+    number: u64,
+    kept: u64,
+    granted: u64,
+}
+
+/// A key with its leases.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    used: Used,
+    leases: BTreeMap<[u8; 8], Lease>,
+}
+
+impl Reference {
+    pub(crate) fn of(limit: &Limit, quota: Quota, slides: bool, now: u128) -> Self {
+        Self {
+            used: used(&limit.kind, quota, slides, now),
+            leases: BTreeMap::new(),
+        }
+    }
+
+    /// Returns how many nodes have a lease.
+    pub(crate) fn nodes(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// Returns how many microseconds it takes until there is a permit, at most.
+    pub(crate) fn wait(&self, now: u128) -> u128 {
+        match self.used {
+            Used::Bucket { line, idle } => {
+                let due = (idle + line.period).saturating_sub(line.reach());
+                due.div_ceil(line.n).saturating_sub(now)
+            }
+            Used::Window { period, window, .. } => (window + 1) * period - (now + ORIGIN),
+            Used::Slots { .. } => 0,
+        }
+    }
+
+    fn out(&self) -> u128 {
+        self.leases.values().map(|lease| lease.out).sum()
+    }
+
+    fn settle(&mut self, now: u128) {
+        self.used.advance(now);
+        let mut ended: Vec<_> = self
+            .leases
+            .iter()
+            .map(|(node, lease)| (lease.ends, *node))
+            .collect();
+        ended.retain(|(ends, _)| *ends <= now);
+        ended.sort_unstable();
+        for (ends, node) in ended {
+            let out = self.out();
+            self.used.floor(ends, out);
+            self.leases.remove(&node);
+        }
+        let out = self.out();
+        self.used.floor(now, out);
+    }
+
+    /// Returns the number, what is kept and what is granted.
+    pub(crate) fn ask(&mut self, now: u128, message: &Message) -> [u64; 3] {
+        self.settle(now);
+        let Message { node, ask, life } = *message;
+        let lease = self.leases.get(&node).copied();
+        if let Some(lease) = lease.filter(|lease| ask.number <= lease.number) {
+            return [lease.number, lease.kept, lease.granted];
+        }
+        let has = lease.map_or(0, |lease| lease.out);
+        let kept = u128::from(ask.keeps).min(has);
+        let back = u128::from(ask.returns).min(has - kept);
+        self.used.back(now, back);
+        if let Used::Slots { out, .. } = &mut self.used {
+            *out -= has - kept - back;
+        }
+        let room = self.used.room(now);
+        let wants = u128::from(ask.wants);
+        let granted = if room >= 2 * wants {
+            wants
+        } else {
+            wants.min(room.div_ceil(2))
+        };
+        self.used.draw(granted);
+        self.leases.remove(&node);
+        if kept + granted > 0 {
+            let lease = Lease {
+                out: kept + granted,
+                ends: now + u128::from(life),
+                number: ask.number,
+                kept: kept as u64,
+                granted: granted as u64,
+            };
+            self.leases.insert(node, lease);
+        }
+        [ask.number, kept as u64, granted as u64]
+    }
+
+    pub(crate) fn take(&mut self, now: u128, n: u64) -> bool {
+        self.settle(now);
+        let fits = self.used.room(now) >= u128::from(n);
+        if fits {
+            self.used.draw(n.into());
+        }
+        fits
+    }
+}
+
+fn used(kind: &Kind, quota: Quota, slides: bool, now: u128) -> Used {
+    match kind {
+        Kind::Bucket(_) => Used::Bucket {
+            line: Line::of(quota),
+            idle: 0,
+        },
+        Kind::Slots(slots) => Used::Slots {
+            limit: slots.limit.into(),
+            out: 0,
+        },
+        _ => {
+            let period = quota.period().as_micros();
+            Used::Window {
+                limit: quota.permits().into(),
+                period,
+                slides,
+                count: 0,
+                before: 0,
+                window: (now + ORIGIN) / period,
+            }
+        }
+    }
+}
+
+/// One step, and what the reference says of it.
+enum Step {
+    /// The answer, what is wanted, the nodes, and the wait if fewer are granted.
+    Asked([u64; 3], u64, usize, u128),
+    Taken(bool),
+}
+
+#[test]
+fn each_answer_about_a_lease_is_exact() {
+    on_each_server(|connection| {
+        let mut random = Random(11);
+        let mut seen = [0_u32; 6];
+        for episode in 0..OPERATIONS / 80 {
+            let quota = Quota::per(
+                1 + random.any_size(5_000),
+                Duration::from_micros(1_000_000 + random.any_size(60_000_000)),
+            )
+            .burst(1 + random.any_size(3_000));
+            let slides = episode % 4 == 2;
+            let limit = match episode % 4 {
+                0 => Limit::token_bucket(quota),
+                1 => Limit::fixed_window(quota),
+                2 => Limit::sliding_window(quota),
+                _ => Limit::concurrency(1 + random.below(40), Duration::from_secs(1)),
+            };
+            let Ok(limit) = limit else { continue };
+            let kind = limit.kind;
+            let life = 1 + random.any_size(1_000_000);
+            let key = format!("leased:{episode}:{}", random.next()).into_bytes();
+            let mut now = SOME_DAY as u128 + u128::from(random.any_size(60_000_000));
+            let mut reference = Reference::of(&limit, quota, slides, now);
+            let mut numbers = [0_u64; 4];
+            let (mut calls, mut steps) = (Episode::new(), Vec::new());
+            for _ in 0..80 {
+                now += u128::from(random.any_size(2 * life));
+                let takes = random.below(4) == 0 && !matches!(kind, Kind::Slots(_));
+                let most = kind.most().min(100_000);
+                let part = |n| Part {
+                    key: &key,
+                    kind: &kind,
+                    n,
+                };
+                if takes {
+                    let n = 1 + random.any_size(most);
+                    if n > kind.most() {
+                        continue;
+                    }
+                    let call = call::take_beside(part(n)).expect("leases");
+                    calls.call(&call, now as i128);
+                    steps.push(Step::Taken(reference.take(now, n)));
+                    continue;
+                }
+                let index = random.below(4) as usize;
+                let node = [index as u8; 8];
+                reference.settle(now);
+                let out = reference
+                    .leases
+                    .get(&node)
+                    .map_or(0, |lease| lease.out as u64);
+                // One that comes again, or late, or the next one.
+                let number = match random.below(6) {
+                    0 => numbers[index],
+                    1 => numbers[index].saturating_sub(1),
+                    _ => numbers[index] + 1,
+                };
+                numbers[index] = numbers[index].max(number);
+                let keeps = random.any_size(out + 1);
+                let ask = Ask {
+                    number,
+                    keeps,
+                    returns: random.any_size((out + 1).saturating_sub(keeps)),
+                    wants: random.any_size(most),
+                };
+                let message = Message { node, ask, life };
+                calls.call(&call::ask(part(0), &message).expect("leases"), now as i128);
+                let answer = reference.ask(now, &message);
+                let wait = match answer[2] < ask.wants {
+                    true => reference.wait(now),
+                    false => 0,
+                };
+                steps.push(Step::Asked(answer, ask.wants, reference.nodes(), wait));
+            }
+            let Some((replies, _)) = calls.run(connection) else {
+                continue;
+            };
+            for (step, reply) in steps.into_iter().zip(replies) {
+                match step {
+                    Step::Asked(expected, wants, nodes, wait) => {
+                        let leased = call::leased(&reply).expect("an answer");
+                        let answer = leased.answer;
+                        let told = [answer.number, answer.keeps, answer.granted];
+                        assert_eq!(told, expected, "{kind:?}, life {life}");
+                        assert_eq!(leased.nodes, nodes as u64, "{kind:?}");
+                        if matches!(kind, Kind::Bucket(_)) {
+                            assert_eq!(u128::from(leased.wait), wait, "{kind:?}");
+                        }
+                        seen[0] += u32::from(answer.granted > 0);
+                        seen[1] += u32::from(answer.granted < wants);
+                        seen[2] += u32::from(answer.keeps > 0);
+                        seen[3] += u32::from(nodes > 1);
+                    }
+                    Step::Taken(expected) => {
+                        let part = Part {
+                            key: &key,
+                            kind: &kind,
+                            n: 0,
+                        };
+                        let crate::client::Reply::List(list) = &reply else {
+                            panic!("{part:?}: {reply:?}")
+                        };
+                        let granted = list.first() == Some(&crate::client::Reply::Int(1));
+                        assert_eq!(granted, expected, "{kind:?}, life {life}");
+                        seen[if granted { 4 } else { 5 }] += 1;
+                    }
+                }
+            }
+        }
+        println!("{seen:?}");
+        assert!(seen.iter().all(|seen| *seen > 20), "{seen:?}");
+    });
+}
