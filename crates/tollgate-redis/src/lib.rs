@@ -65,6 +65,11 @@
 //! [its guide]: https://docs.rs/tollgate-tower/latest/tollgate_tower/guide/http/index.html#limits-on-redis
 //! [stores]: https://docs.rs/tollgate-policy/latest/tollgate_policy/guide/policy/index.html#stores
 //!
+//! # Floods of denied requests
+//!
+//! [`RedisLimiter::remember_denials`] lets a process remember denials, each for at most a second. A
+//! flood of denied requests then makes one call a second.
+//!
 //! # What the server sees
 //!
 //! Keys have hashes of users, so what clients send is in no key, command, log or snapshot of the
@@ -102,6 +107,7 @@ mod lease;
 mod limit;
 mod limiter;
 mod outage;
+mod remembered;
 mod script;
 mod server;
 

@@ -303,6 +303,8 @@ pub struct Rule {
     pub store: At<String>,
     /// What decides while the store does not answer.
     pub fallback: Option<At<Fallback>>,
+    /// Whether denials by the store are remembered for up to a second, if the rule says it.
+    pub remember: Option<bool>,
 }
 
 /// A whole policy.
@@ -341,6 +343,13 @@ impl Rule {
     /// Returns its kind and its name, as messages begin.
     pub(crate) fn title(&self) -> String {
         format!("{} {}", self.kind(), quoted(&self.name))
+    }
+
+    /// Returns whether denials by the store are remembered: unless the rule says so, only if it
+    /// gives no permits back. They may come back to another process, which can't be known here.
+    pub(crate) fn remembers_denials(&self) -> bool {
+        let gives_back = self.count != CountOf::All || self.cost.settle.is_some();
+        self.remember.unwrap_or(!gives_back)
     }
 }
 

@@ -36,6 +36,9 @@ pub struct LimitSpec<'s, C = ()> {
     pub overflow: tollgate::keyed::Overflow,
     /// What decides while the store does not answer.
     pub fallback: &'s Fallback,
+    /// Whether the store may remember denials for up to a second, so that a flood of denied
+    /// requests makes no calls: the rule says so, or nothing in it gives permits back.
+    pub remembers_denials: bool,
     /// The secret by which a store hides keys, if the file has one. Only a store that
     /// [takes](crate::RemoteStore::take_key_secret) secrets gets one.
     pub key_secret: Option<&'s Secret>,

@@ -103,6 +103,7 @@ pub(super) fn rule(
         overflow: choice(&table, "overflow", &OVERFLOW, problems),
         store: of_rules.store.store.clone(),
         fallback: None,
+        remember: None,
     };
     if !is_limit {
         let what = "the name of a rule or a limit, or a list of names";
@@ -133,6 +134,9 @@ pub(super) fn rule(
         None if rule.store.value == REDIS => of_rules.store.fallback.clone(),
         None => None,
     };
+    if let Some(remember) = table.get("remember") {
+        rule.remember = remember.bool(problems);
+    }
     together(&table, &rule, of_rules, problems);
     rule
 }
@@ -248,6 +252,10 @@ fn together(table: &Table<'_>, rule: &Rule, of_rules: &OfRules<'_>, problems: &m
     if has("fallback") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which always answers";
         table.refuse("fallback", message, problems);
+    }
+    if has("remember") && rule.store.value == MEMORY {
+        let message = "needs a `store` other than \"memory\", which needs no call";
+        table.refuse("remember", message, problems);
     }
     if !has("fallback") && rule.fallback.is_none() && rule.store.value != MEMORY {
         let message = no_fallback(rule, of_rules.store.has_server);

@@ -73,7 +73,9 @@ const CONCURRENCY: &str = "concurrency";
 /// algorithm and its plan. Each plan counts on its own. A request takes one slot of a concurrency,
 /// whatever it costs.
 ///
-/// Limits of one key are decided in one call: see [`RedisAll`].
+/// Limits of one key are decided in one call: see [`RedisAll`]. Denials are
+/// [remembered](RedisLimiter::remember_denials) for up to a second, unless the rule gives permits
+/// back or says `remember = false`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -181,6 +183,10 @@ impl<C: Client + 'static> RedisStore<C> {
             LimitError::Fallback(error) => RemoteRefusal::Fallback(of_fallback(error)),
             _ => refused(error.to_string()),
         })?;
+        let limiter = match spec.remembers_denials {
+            true => limiter.remember_denials(),
+            false => limiter,
+        };
         Ok(Plan {
             limiter,
             concurrency,

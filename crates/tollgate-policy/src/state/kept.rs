@@ -184,7 +184,11 @@ fn changes<C>(
     if matches!(**limit, RuleLimit::Own(_) | RuleLimit::Remote(_)) {
         let same = old.source.limits == rule.limits && old.source.plan == rule.plan;
         let same_overrides = old.source.overrides == rule.overrides;
+        let remembered = old.source.remembers_denials();
         return match same {
+            _ if is_remote(old, index) && remembered != rule.remembers_denials() => {
+                Err("whether denials are remembered changed")
+            }
             true if is_remote(old, index) && !same_overrides => Err("its overrides changed"),
             true => Ok((Arc::clone(limit), changes)),
             false => Err("a registered limit can't change"),

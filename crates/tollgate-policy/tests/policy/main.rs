@@ -28,6 +28,8 @@ mod overrides;
 #[cfg(feature = "redis")]
 mod overrides_on_redis;
 mod reload;
+#[cfg(feature = "redis")]
+mod remembered;
 mod remote;
 mod state;
 mod text;

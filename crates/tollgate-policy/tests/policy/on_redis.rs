@@ -490,6 +490,7 @@ fn a_key_that_one_process_bans_or_resets_is_banned_or_reset_in_another() {
         plan = { by = 'tier', free = '5/h', pro = '50/h', default = 'free' }
         store = 'redis'
         fallback = 'closed'
+        remember = false
     ";
     on_each_server(|mut private| {
         private.start(false);
@@ -619,6 +620,44 @@ fn a_server_is_looked_at_charged_and_gets_permits_back_by_facts() {
             assert_eq!(policy.charge_async(&Ask(6)).await.unwrap(), 12);
             assert_eq!(policy.refund_async(&Ask(3)).await.unwrap(), 6);
             assert_eq!(left(0).await, Some(1));
+        });
+    });
+}
+
+/// What is given back by this process counts at once, although denials are remembered.
+#[test]
+fn what_a_decision_gives_back_is_allowed_to_the_next_one() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'api'
+        key = 'user'
+        limit = '1/d'
+        store = 'redis'
+        fallback = 'closed'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, server) = policy(&private, TEXT);
+            let mut decisions = 0;
+            for way in 0..3 {
+                let decision = policy.decide_async(&ANN).await;
+                assert!(decision.is_allowed(), "{way}");
+                // Even a slow machine remembers one of these.
+                let before = server.stats().remembered;
+                while server.stats().remembered == before {
+                    assert!(!policy.decide_async(&ANN).await.is_allowed());
+                    decisions += 1;
+                    assert!(decisions < 10_000);
+                }
+                let key = policy.key("api", ["ann"]).expect("a key");
+                match way {
+                    0 => _ = decision.undo_async().await.expect("an answer"),
+                    1 => _ = policy.refund_async(&ANN).await.expect("an answer"),
+                    _ => _ = key.reset_async().await.expect("an answer"),
+                }
+            }
+            assert!(policy.decide_async(&ANN).await.is_allowed());
         });
     });
 }

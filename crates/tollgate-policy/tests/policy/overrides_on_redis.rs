@@ -94,9 +94,10 @@ fn a_rule_on_a_server_decides_each_key_as_the_same_rule_in_memory() {
         for fields in ALIKE {
             let () = private.run("FLUSHALL");
             run(async {
-                let on_server = rule(fields);
-                let in_memory = on_server.replace("store = 'redis'\n", "");
+                let in_memory = rule(fields).replace("store = 'redis'\n", "");
                 let in_memory = in_memory.replace("fallback = 'closed'", "");
+                // Each decision is a call.
+                let on_server = rule(&format!("{fields}\nremember = false"));
                 let server = policy(&private, &on_server);
                 let memory = Policy::from_toml(&in_memory).expect("a policy");
                 let file = PolicyFile::from_toml(&on_server).expect("a policy");

@@ -113,6 +113,19 @@ async fn measure(server: &server::Server, rounds: usize) -> bool {
             single,
             5.0,
         ),
+        (
+            // The server answers many in one turn.
+            "remembered / denied, 64 tasks",
+            find("one limit, denied, remembered", TASKS),
+            find("one limit, denied", TASKS),
+            50.0,
+        ),
+        (
+            "remembered / denied, 1 task",
+            find("one limit, denied, remembered", 1),
+            find("one limit, denied", 1),
+            100.0,
+        ),
     ];
     println!("\n{:40} {:>10} {:>10}", "ratio", "measured", "target");
     let mut met = true;
@@ -181,7 +194,7 @@ impl fmt::Display for Subject {
             f,
             "{name:40} {best:>10.0} {:>10.0} {:>12.2} {:>10.3}",
             median(self.rates.clone()),
-            self.micros as f64 / self.calls as f64,
+            self.micros as f64 / self.calls.max(1) as f64,
             self.calls_each(),
         )
     }
@@ -269,13 +282,25 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
             assert_granted(&reply);
         }
     };
-    let denied = move || {
-        let none = Arc::clone(&none);
-        async move {
-            let denial = none.key("alice").try_acquire().await.expect_err("a denial");
-            assert_eq!(denial.decider(), Decider::Server);
+    let remembering = RedisLimiter::new(
+        Arc::clone(none.server()),
+        &Keys::new("api").expect("a namespace"),
+        "none",
+        Quota::per_day(1),
+        Fallback::Closed,
+    );
+    let remembering = Arc::new(remembering.expect("a quota").remember_denials());
+    let [denied, remembered] = [(none, 1), (remembering, BATCH)].map(|(none, each)| {
+        move || {
+            let none = Arc::clone(&none);
+            async move {
+                for _ in 0..each {
+                    let denial = none.key("alice").try_acquire().await.expect_err("a denial");
+                    assert_eq!(denial.decider(), Decider::Server);
+                }
+            }
         }
-    };
+    });
     let all = [Arc::clone(&one), two, three];
     let all = move || {
         let all = all.clone();
@@ -311,6 +336,12 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
         subject("one limit, granted", TASKS, 1, one.clone()),
         subject("one limit in parts, granted", TASKS, 1, fine),
         subject("one limit, denied", TASKS, 1, denied.clone()),
+        subject(
+            "one limit, denied, remembered",
+            TASKS,
+            BATCH,
+            remembered.clone(),
+        ),
         subject("three limits", TASKS, 1, all.clone()),
         subject("Spring", TASKS, 1, spring.clone()),
         subject("ShenYu", TASKS, 1, shenyu.clone()),
@@ -318,6 +349,7 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
         subject("one limit, granted", 1, 1, one),
         subject("batches of 32", 1, BATCH, batch),
         subject("one limit, denied", 1, 1, denied),
+        subject("one limit, denied, remembered", 1, BATCH, remembered),
         subject("three limits", 1, 1, all),
         subject("Spring", 1, 1, spring),
         subject("ShenYu", 1, 1, shenyu),

@@ -128,7 +128,7 @@ impl<C: Client + 'static> RedisKey<'_, C> {
             Decider::Server => self.leased(slots, &grant, sent),
             _ => Held::Unleased(Unleased {
                 deputy: Arc::clone(&self.limiter.deputy),
-                key: self.key.clone(),
+                key: self.name().to_vec(),
                 grant: Some(grant),
             }),
         };
@@ -147,7 +147,7 @@ impl<C: Client + 'static> RedisKey<'_, C> {
         let (leave, leaves) = oneshot::channel();
         let keeper = Keeper {
             server: Arc::clone(&self.limiter.server),
-            key: self.key.clone(),
+            key: self.name().to_vec(),
             kind: self.limiter.limit.kind,
             n: grant.granted().n(),
             mark: grant.mark,

@@ -6,7 +6,7 @@ pub(crate) mod guard;
 mod verbs;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tollgate::Denied;
 
@@ -17,6 +17,7 @@ use crate::limit::kind::Mark;
 use crate::limiter::decision::{Denial, Grant};
 use crate::outage::fallback::{Deputy, Fallback};
 use crate::outage::{Decider, Outage};
+use crate::remembered::{Forgets, Memory, Recalled, Sent};
 use crate::server::RedisServer;
 use crate::server::call::Part;
 
@@ -61,6 +62,8 @@ pub struct RedisLimiter<C> {
     pub(crate) server: Arc<RedisServer<C>>,
     pub(crate) limit: Limit,
     pub(crate) deputy: Arc<Deputy>,
+    /// If it remembers denials.
+    memory: Option<Memory>,
     keys: Keys,
     name: Box<str>,
 }
@@ -106,9 +109,56 @@ impl<C> RedisLimiter<C> {
             server,
             limit,
             deputy: Arc::new(Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?),
+            memory: None,
             keys: keys.clone(),
             name: name.into(),
         })
+    }
+
+    /// Remembers the server's denials in this process, each for at most a second, and no longer
+    /// than its wait. A flood of denied requests then makes one call a second, and takes a
+    /// hundredth of the time.
+    ///
+    /// Use it for limits that other processes don't give back to. What they give back, and a reset
+    /// or a new quota, is seen up to a second late. The server still makes each grant, so the bound
+    /// stays.
+    ///
+    /// - A denial holds for the same key and the same number of permits, for `try_acquire_n`,
+    ///   `check_n` and [`RedisAll`](crate::RedisAll). It tells the rest of the wait: at most a
+    ///   round trip more than the server would, and 3 ms or 1 / 65 536 of the wait. Its
+    ///   [decider](Decider) is the server, also in an outage.
+    /// - Denials of [`reserve_within`](RedisKey::reserve_within) on a bucket and of fallbacks are
+    ///   not remembered, nor any of a limit on [concurrency](Limit::concurrency).
+    /// - A call through this limit that may free permits (`undo`, `refund`, `settle`, `reset`), or
+    ///   a ban, forgets all denials of the limit. If its answer is lost, it may take effect later,
+    ///   which is then seen up to a second late.
+    /// - All limits of a [`RedisServer`] remember up to 65 536 denials, in a
+    ///   [table](tollgate::Keyed) of 1.5 MiB. If it is full, some are forgotten.
+    ///   [`Stats::remembered`](crate::Stats::remembered) counts the decisions without a call.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::{Fallback, Keys, RedisLimiter, RedisServer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Arc::new(RedisServer::new(()));
+    /// let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
+    /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
+    /// let login = login.remember_denials();
+    /// assert_eq!(login.server().stats().remembered, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn remember_denials(self) -> Self {
+        let is_rate = self.limit.quota().is_some();
+        // Without memory for the table, each denial is the server's.
+        let denials = is_rate.then(|| self.server.denials()).flatten();
+        Self {
+            memory: denials.map(Memory::new),
+            ..self
+        }
     }
 
     /// Returns the limit of one key, which has all verbs. The key may be any bytes. [`Keys`] calls
@@ -130,7 +180,8 @@ impl<C> RedisLimiter<C> {
     pub fn key(&self, key: impl AsRef<[u8]>) -> RedisKey<'_, C> {
         RedisKey {
             limiter: self,
-            key: self.keys.key(&self.name, key.as_ref()),
+            user: key.as_ref().into(),
+            name: OnceLock::new(),
         }
     }
 
@@ -184,19 +235,22 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 #[must_use = "a key does nothing until a verb is called"]
 pub struct RedisKey<'a, C> {
     pub(crate) limiter: &'a RedisLimiter<C>,
-    pub(crate) key: Vec<u8>,
+    user: Box<[u8]>,
+    /// Made when a call needs it: a denial that is remembered does not.
+    name: OnceLock<Vec<u8>>,
 }
 
 impl<C> RedisKey<'_, C> {
     /// Returns the name of the key on the server, which [`Keys::key`] makes.
     #[must_use]
     pub fn name(&self) -> &[u8] {
-        &self.key
+        let RedisLimiter { keys, name, .. } = self.limiter;
+        self.name.get_or_init(|| keys.key(name, &self.user))
     }
 
     pub(crate) fn part(&self, n: u64) -> Part<'_> {
         Part {
-            key: &self.key,
+            key: self.name(),
             kind: &self.limiter.limit.kind,
             n,
         }
@@ -205,7 +259,7 @@ impl<C> RedisKey<'_, C> {
     /// Lets the fallback take permits.
     pub(crate) fn take_without(&self, n: u64, outage: Outage) -> Result<Grant, Denial> {
         let deputy = &self.limiter.deputy;
-        let taken = deputy.take(&self.key, n, outage);
+        let taken = deputy.take(self.name(), n, outage);
         let decider = deputy.decider();
         taken
             .map(|(granted, episode)| Grant {
@@ -220,7 +274,7 @@ impl<C> RedisKey<'_, C> {
     /// Returns whether the fallback would take permits.
     pub(crate) fn check_without(&self, n: u64, outage: Outage) -> Result<(), Denial> {
         let deputy = &self.limiter.deputy;
-        let checked = deputy.check(&self.key, n, outage);
+        let checked = deputy.check(self.name(), n, outage);
         checked.map_err(|denied| self.denial(denied, deputy.decider()))
     }
 
@@ -230,7 +284,40 @@ impl<C> RedisKey<'_, C> {
         if deputy.decider() != grant.decider {
             return 0;
         }
-        deputy.undo(&self.key, grant.granted, grant.episode)
+        deputy.undo(self.name(), grant.granted, grant.episode)
+    }
+
+    /// Returns the denial of `n` permits that is remembered, so that no call is needed.
+    #[inline]
+    pub(crate) fn recall(&self, n: u64) -> Option<Recalled> {
+        let memory = self.limiter.memory.as_ref()?;
+        memory.recall(&self.user, n, self.limiter.server.tick())
+    }
+
+    /// Counts a decision that a remembered denial has answered.
+    pub(crate) fn count_recalled(&self) {
+        if let Some(memory) = &self.limiter.memory {
+            memory.count();
+        }
+    }
+
+    /// Notes that a call is sent now, whose denial is to be remembered.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        let memory = self.limiter.memory.as_ref()?;
+        Some(memory.sent(self.limiter.server.tick()))
+    }
+
+    /// Remembers a denial by the server, if the limit does.
+    pub(crate) fn remember(&self, n: u64, denied: &Denied, sent: Option<Sent>) {
+        if let (Some(memory), Some(sent)) = (&self.limiter.memory, sent) {
+            let now = self.limiter.server.tick();
+            memory.remember(&self.user, n, denied, sent, now);
+        }
+    }
+
+    /// Forgets what is remembered of the limit, when the value is dropped.
+    pub(crate) fn forgets(&self) -> Forgets<'_> {
+        Forgets(self.limiter.memory.as_ref())
     }
 
     pub(crate) fn denial(&self, denied: Denied, decider: Decider) -> Denial {
@@ -244,7 +331,7 @@ impl<C> RedisKey<'_, C> {
 
 impl<C> fmt::Debug for RedisKey<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = String::from_utf8_lossy(&self.key);
+        let key = String::from_utf8_lossy(self.name());
         f.debug_struct("RedisKey")
             .field("key", &key)
             .finish_non_exhaustive()

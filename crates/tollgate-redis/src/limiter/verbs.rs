@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::task::consume_budget;
 use tollgate::Denied;
 use tollgate::outcome::{Charged, Settled};
 
@@ -43,6 +44,12 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available, or if the fallback denies them.
     pub async fn try_acquire_n(&self, n: u64) -> Result<Grant, Denial> {
+        if let Some(recalled) = self.recall(n) {
+            self.count_recalled();
+            // Without this, callers in a loop would let no other task run.
+            consume_budget().await;
+            return Err(self.denial(recalled.denied(n), Decider::Server));
+        }
         let granted = all::take(&[(self, n)]).await?;
         let none = self.denial(Denied::busy(n), Decider::Server);
         granted.into_iter().next().ok_or(none)
@@ -132,6 +139,11 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available, or if the fallback would deny them.
     pub async fn check_n(&self, n: u64) -> Result<(), Denial> {
+        if let Some(recalled) = self.recall(n) {
+            self.count_recalled();
+            consume_budget().await;
+            return Err(self.denial(recalled.denied(n), Decider::Server));
+        }
         all::check(&[(self, n)]).await
     }
 
@@ -293,6 +305,7 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server does not answer, or if the key has a foreign value.
     pub async fn reset(&self) -> Result<(), Unavailable> {
+        let _forgets = self.forgets();
         let call = call::reset(&[self.part(0)]);
         let server = &self.limiter.server;
         server.call(&call, |_| Ok(())).await.map_err(why)
@@ -316,6 +329,8 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Unavailable`] if the server does not answer.
     pub async fn ban_for(&self, long: Duration) -> Result<Duration, Unavailable> {
+        // What is remembered would tell a wait that is too short.
+        let _forgets = self.forgets();
         let parts = [self.part(0)];
         let read = |reply: &_| first(call::banned(&parts, reply)?);
         let server = &self.limiter.server;
@@ -327,7 +342,7 @@ impl<C: Client> RedisKey<'_, C> {
     pub(crate) fn settle_without(&self, grant: Grant, actual: u64) -> Settled {
         let deputy = &self.limiter.deputy;
         match deputy.decider() == grant.decider {
-            true => deputy.settle(&self.key, grant.granted, actual, grant.episode),
+            true => deputy.settle(self.name(), grant.granted, actual, grant.episode),
             false => Settled::default(),
         }
     }
@@ -340,6 +355,7 @@ impl<C: Client> RedisKey<'_, C> {
     }
 
     async fn give(&self, n: u64, mark: Option<Mark>) -> Result<u64, Unavailable> {
+        let _forgets = self.forgets();
         let parts = [(self.part(n), mark)];
         let read = |reply: &_| first(call::given(&parts, reply)?);
         let server = &self.limiter.server;

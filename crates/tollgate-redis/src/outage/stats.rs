@@ -12,7 +12,9 @@
 #[non_exhaustive]
 pub enum Decider {
     /// The server, or this process in its place if the request can never be granted, because it is
-    /// for more than the burst.
+    /// for more than the burst, or if it [remembers] that the server denied it.
+    ///
+    /// [remembers]: crate::RedisLimiter::remember_denials
     Server,
     /// [`Fallback::Closed`](crate::Fallback::Closed).
     Closed,
@@ -61,6 +63,9 @@ pub struct Stats {
     pub lost: u64,
     /// Outages that have begun.
     pub outages: u64,
+    /// Decisions for which no call was made, because a denial is
+    /// [remembered](crate::RedisLimiter::remember_denials).
+    pub remembered: u64,
 }
 
 impl Stats {
@@ -82,6 +87,7 @@ impl Stats {
             failed: self.failed.saturating_add(other.failed),
             lost: self.lost.saturating_add(other.lost),
             outages: self.outages.saturating_add(other.outages),
+            remembered: self.remembered.saturating_add(other.remembered),
         }
     }
 

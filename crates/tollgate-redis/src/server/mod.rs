@@ -5,15 +5,17 @@ pub(crate) mod call;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout};
+use tollgate::Tick;
 
 use crate::client::{Client, Reply, Waiting};
 use crate::outage::report::{self, Times};
 use crate::outage::{Breaker, Decider, Others, Outage, OutageEvent, Pass, Stats, Unavailable};
+use crate::remembered::{Denials, ROOM};
 use crate::script::packed::BadReply;
 use crate::server::call::Call;
 
@@ -52,6 +54,8 @@ pub struct RedisServer<C> {
     listener: Option<Box<Listener>>,
     times: Times,
     start: Instant,
+    /// The denials that limits remember, once there is one that does. `None` without the memory.
+    pub(crate) denials: OnceLock<Option<Arc<Denials>>>,
     /// Never held across an await.
     state: Mutex<State>,
 }
@@ -96,6 +100,7 @@ impl<C> RedisServer<C> {
             listener: None,
             times: Times::default(),
             start: Instant::now(),
+            denials: OnceLock::new(),
             state: Mutex::new(State {
                 nodes: BTreeMap::new(),
                 of_others: Stats::default(),
@@ -164,7 +169,11 @@ impl<C> RedisServer<C> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.state().stats()
+        let denials = self.denials.get().and_then(Option::as_ref);
+        Stats {
+            remembered: denials.map_or(0, |denials| denials.answered()),
+            ..self.state().stats()
+        }
     }
 
     /// Returns whether there is an outage. In a cluster, the outage of a single node counts.
@@ -186,6 +195,18 @@ impl<C> RedisServer<C> {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the table of denials that limits remember.
+    pub(crate) fn denials(&self) -> Option<&Arc<Denials>> {
+        let make = || Denials::new(ROOM).ok().map(Arc::new);
+        self.denials.get_or_init(make).as_ref()
+    }
+
+    /// Returns the time since the start, for denials that are remembered.
+    pub(crate) fn tick(&self) -> Tick {
+        let nanos = self.start.elapsed().as_nanos();
+        Tick::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// Returns the microseconds since the start.

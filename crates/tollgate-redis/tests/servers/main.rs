@@ -12,6 +12,7 @@ mod foreign_values;
 mod guards;
 mod hidden_users;
 mod many_processes;
+mod remembered;
 mod security;
 #[path = "../support/seen.rs"]
 mod seen;

@@ -201,6 +201,11 @@ impl Admin {
                     "Outages of the store that have begun.",
                     stats.outages,
                 ),
+                (
+                    "store_remembered_total",
+                    "Decisions for which the store was not asked, because it denied before.",
+                    stats.remembered,
+                ),
             ]);
         }
         values

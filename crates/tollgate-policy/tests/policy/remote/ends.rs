@@ -253,6 +253,12 @@ fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
             "key = 'user'\nlimit = '1'\nstore = 'far'\nfallback = { open = { at_most = 5 } }",
             RuleState::Fresh("its fallback changed"),
         ),
+        (base, &format!("{base}\nremember = true"), RuleState::Kept),
+        (
+            base,
+            &format!("{base}\ncount = 'failures'"),
+            RuleState::Fresh("whether denials are remembered changed"),
+        ),
     ] {
         let text = |rest: &str| format!("[[rule]]\nname = 'a'\n{rest}");
         let (policy, near, far) = policy(&text(old));

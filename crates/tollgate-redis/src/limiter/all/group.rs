@@ -1,7 +1,6 @@
 //! Limits that are decided in one call, because they have the same server and the same hash tag.
 
 use std::cmp::Ordering;
-use std::slice;
 use std::sync::Arc;
 
 use tollgate::Denied;
@@ -35,7 +34,8 @@ impl<C> Group<'_, C> {
     /// Returns whether a key can be decided in the same call.
     pub(super) fn is_of(&self, key: &RedisKey<'_, C>) -> bool {
         self.keys.first().is_some_and(|(_, one)| {
-            Arc::ptr_eq(&one.limiter.server, &key.limiter.server) && tag(&one.key) == tag(&key.key)
+            Arc::ptr_eq(&one.limiter.server, &key.limiter.server)
+                && tag(one.name()) == tag(key.name())
         })
     }
 
@@ -74,7 +74,7 @@ impl<C: Client> Group<'_, C> {
     /// Notes that this group's permits stay taken although no caller has them.
     pub(super) fn lost(&self) {
         if let Some((_, one)) = self.keys.first() {
-            one.limiter.server.lost(slice::from_ref(&one.key));
+            one.limiter.server.lost(&[one.name().to_vec()]);
         }
     }
 
@@ -85,6 +85,7 @@ impl<C: Client> Group<'_, C> {
             pairs.partition(|(_, grant)| !grant.decider.is_fallback());
         let back = without.into_iter();
         let mut back: Vec<_> = back.map(|(key, grant)| key.undo_without(grant)).collect();
+        let _forget: Vec<_> = by_server.iter().map(|(key, _)| key.forgets()).collect();
         let parts = by_server.iter();
         let parts = parts.map(|(key, grant)| (key.part(grant.granted.n()), Some(grant.mark)));
         let parts: Vec<_> = parts.collect();
@@ -101,7 +102,7 @@ impl<C: Client> Group<'_, C> {
         costs: &[u64],
     ) -> Result<Vec<Settled>, Unavailable> {
         let mut settled = Vec::with_capacity(grants.len());
-        let (mut unused, mut missing) = (Vec::new(), Vec::new());
+        let (mut unused, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
         for (at, ((index, key), grant)) in self.keys.iter().zip(grants).enumerate() {
             let (n, mark) = (grant.granted.n(), Some(grant.mark));
             let actual = costs.get(*index).copied().unwrap_or(n);
@@ -112,6 +113,7 @@ impl<C: Client> Group<'_, C> {
             });
             match n.cmp(&actual) {
                 Ordering::Greater if !is_fallback => {
+                    forget.push(key.forgets());
                     unused.push((at, (key.part(n.saturating_sub(actual)), mark)))
                 }
                 Ordering::Less if !is_fallback => {
@@ -122,7 +124,9 @@ impl<C: Client> Group<'_, C> {
         }
         let (at, parts): (Vec<_>, Vec<_>) = unused.into_iter().unzip();
         let read = |reply: &_| call::given(&parts, reply);
-        let given = self.call(&call::give(&parts), read).await?;
+        let given = self.call(&call::give(&parts), read).await;
+        drop(forget);
+        let given = given?;
         for (at, ((part, _), back)) in at.into_iter().zip(parts.iter().zip(given)) {
             if let Some(settled) = settled.get_mut(at) {
                 settled.returned = back;
@@ -161,13 +165,19 @@ pub(crate) async fn take<C: Client>(
     let read = |reply: &_| call::taken(&parts, reply);
     let takes = parts.iter().any(|part| part.n > 0);
     let granted = |taken: &Result<_, _>| takes && taken.is_ok();
+    let sent: Vec<_> = requests.iter().map(|(key, _)| key.sent()).collect();
     let server = &one.limiter.server;
     match server.call_to_take(&call, read, granted).await {
         Ok(Ok(taken)) => Ok(taken
             .into_iter()
             .map(|taken| Grant::by_server(taken, false))
             .collect()),
-        Ok(Err(denied)) => Err(by_server(denied)),
+        Ok(Err((index, denied))) => {
+            if let (Some((key, n)), Some(sent)) = (requests.get(index), sent.get(index)) {
+                key.remember(*n, &denied, *sent);
+            }
+            Err(by_server((index, denied)))
+        }
         Err((_, outage)) => take_without(requests, outage),
     }
 }

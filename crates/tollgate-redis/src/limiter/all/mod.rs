@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::mem;
 
+use tokio::task::consume_budget;
 use tollgate::Denied;
 use tollgate::outcome::Settled;
 
@@ -13,7 +14,6 @@ use crate::client::Client;
 use crate::limiter::RedisKey;
 use crate::limiter::decision::{Denial, Grant};
 use crate::outage::Unavailable;
-use crate::server::call;
 use group::{Group, by_server, in_order};
 
 pub(crate) use group::{check, take, take_without};
@@ -82,7 +82,12 @@ impl<'a, C> RedisAll<'a, C> {
         for (index, key) in keys.into_iter().enumerate() {
             let same = groups.iter_mut().find(|group| group.is_of(&key));
             match same {
-                Some(group) if group.keys.iter().any(|(_, other)| other.key == key.key) => {
+                Some(group)
+                    if group
+                        .keys
+                        .iter()
+                        .any(|(_, other)| other.name() == key.name()) =>
+                {
                     return Err(AllError::Twice { index });
                 }
                 Some(group) => group.keys.push((index, key)),
@@ -99,6 +104,29 @@ impl<'a, C> RedisAll<'a, C> {
 
     fn len(&self) -> usize {
         self.groups.iter().map(|group| group.keys.len()).sum()
+    }
+
+    /// Returns all keys with their indexes and costs, by group.
+    fn requests<'s>(
+        &'s self,
+        costs: &'s [u64],
+    ) -> impl Iterator<Item = (usize, &'s RedisKey<'a, C>, u64)> {
+        let keys = self.groups.iter().flat_map(|group| &group.keys);
+        keys.filter_map(|(index, key)| Some((*index, key, *costs.get(*index)?)))
+    }
+
+    /// Returns the longest denial that is remembered, so that no call is needed.
+    fn recall(&self, costs: &[u64]) -> Option<Denial> {
+        let recalled = self.requests(costs).filter_map(|(index, key, n)| {
+            let recalled = key.recall(n)?;
+            Some((recalled.wait, key, by_server((index, recalled.denied(n)))))
+        });
+        let (_, key, denial) = recalled.reduce(|longest, other| match longest.0 < other.0 {
+            true => other,
+            false => longest,
+        })?;
+        key.count_recalled();
+        Some(denial)
     }
 
     /// Gives each group its grants.
@@ -158,9 +186,15 @@ impl<C: Client> RedisAll<'_, C> {
             return Err(by_server((0, Denied::never(most, 0))));
         }
         // A request that some limit never grants is denied here, without a call.
-        for group in &self.groups {
-            let parts: Vec<_> = group.requests(costs).map(|(key, n)| key.part(n)).collect();
-            call::take(&parts).map_err(|denied| group.denial(by_server(denied)))?;
+        for (index, key, n) in self.requests(costs) {
+            let most = key.limiter.limit.permits();
+            if n > most {
+                return Err(by_server((index, Denied::never(n, most))));
+            }
+        }
+        if let Some(denial) = self.recall(costs) {
+            consume_budget().await;
+            return Err(denial);
         }
         let mut taken = Taken(Vec::with_capacity(self.groups.len()));
         let mut denied: Option<Denial> = None;
