@@ -113,6 +113,7 @@ mod server;
 
 pub use key::Keys;
 pub use key::error::KeysError;
+pub use lease::{LeaseError, LeaseStats, Leasing};
 pub use limit::Limit;
 pub use limit::error::LimitError;
 pub use limit::fallback_error::FallbackError;

@@ -20,6 +20,7 @@ mod keyed_turnover;
 mod leases;
 mod line;
 mod log;
+mod node_leases;
 mod own_algorithm;
 mod reservations;
 mod rollover;

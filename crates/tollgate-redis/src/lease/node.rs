@@ -28,6 +28,8 @@ type Answered = (Arc<Hot>, Result<Leased, u64>);
 pub(crate) struct Leases<C> {
     node: Arc<Node<C>>,
     is_running: AtomicBool,
+    /// Starts the task, which only a client without borrows can have.
+    start: fn(&Handle, &Arc<Node<C>>),
 }
 
 struct Node<C> {
@@ -45,7 +47,7 @@ struct Node<C> {
     is_closed: AtomicBool,
 }
 
-impl<C> Leases<C> {
+impl<C: Client + 'static> Leases<C> {
     pub(crate) fn new(
         server: Arc<RedisServer<C>>,
         kind: Kind,
@@ -68,9 +70,12 @@ impl<C> Leases<C> {
                 is_closed: AtomicBool::new(false),
             }),
             is_running: AtomicBool::new(false),
+            start: |runtime, node| drop(runtime.spawn(run(Arc::clone(node)))),
         }
     }
+}
 
+impl<C> Leases<C> {
     /// Spends permits that the process holds.
     pub(crate) fn spend(&self, user: &[u8], n: u64) -> Said {
         let said = self.node.keys.with(user, |hot| self.node.spend(hot, n));
@@ -95,9 +100,34 @@ impl<C> Leases<C> {
         let held = node.keys.held(node.time.now_ns());
         node.counts.seen(held, node.keys.len())
     }
-}
 
-impl<C: Client + 'static> Leases<C> {
+    /// Returns whether the process holds so many permits.
+    pub(crate) fn holds(&self, user: &[u8], n: u64) -> bool {
+        let now_ns = self.node.time.now_ns();
+        let held = self
+            .node
+            .keys
+            .with(user, |hot| hot.pool.held().permits(now_ns));
+        held.is_some_and(|held| held >= n)
+    }
+
+    /// Takes out what the process holds of a key, which then counts as spent: the key is banned.
+    pub(crate) fn drop_held(&self, user: &[u8]) {
+        let now_ns = self.node.time.now_ns();
+        let _ = self
+            .node
+            .keys
+            .with(user, |hot| hot.pool.withdraw(now_ns, 0));
+    }
+
+    /// Forgets that the server had nothing: the key was reset.
+    pub(crate) fn forget(&self, user: &[u8]) {
+        let _ = self.node.keys.with(user, |hot| {
+            hot.none_until_ns.store(0, Ordering::Relaxed);
+            hot.due_ns.store(0, Ordering::Relaxed);
+        });
+    }
+
     /// Notes that the server is asked about a key, which gets a lease if this happens often.
     pub(crate) fn note(&self, user: &[u8], name: &[u8]) {
         let node = &self.node;
@@ -109,7 +139,7 @@ impl<C: Client + 'static> Leases<C> {
         node.wake.notify_one();
         if !self.is_running.swap(true, Ordering::Relaxed) {
             match Handle::try_current() {
-                Ok(runtime) => drop(runtime.spawn(run(Arc::clone(node)))),
+                Ok(runtime) => (self.start)(&runtime, node),
                 // Without a runtime, nobody could have asked.
                 Err(_) => self.is_running.store(false, Ordering::Relaxed),
             }

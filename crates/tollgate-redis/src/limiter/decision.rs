@@ -2,8 +2,9 @@
 
 use std::error::Error;
 use std::fmt;
+use std::num::NonZeroU64;
 
-use tollgate::{Denied, Granted};
+use tollgate::{Denied, Granted, Tick};
 
 use crate::limit::kind::{Mark, Taken};
 use crate::outage::Decider;
@@ -46,10 +47,21 @@ impl Grant {
         }
     }
 
+    /// Returns a grant of permits that the process held, of which some are left.
+    pub(crate) fn by_lease(n: u64, left: u64) -> Self {
+        Self {
+            granted: Granted::new(n, Tick::from_nanos(0)).with_remaining(left, NonZeroU64::MIN),
+            decider: Decider::Lease,
+            mark: Mark::default(),
+            episode: Episode::None,
+        }
+    }
+
     /// Returns the grant's numbers: how many permits it has, how many remain, and how long to wait.
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. The
-    /// ticks of a fallback's grant count on a clock of this process.
+    /// ticks of a fallback's grant count on a clock of this process. A lease's grant has no tick, and
+    /// the permits that remain are those that this process still holds.
     #[must_use]
     pub const fn granted(&self) -> &Granted {
         &self.granted
@@ -116,7 +128,7 @@ impl Denial {
     /// share, or else the earlier one.
     pub(crate) fn more_telling(self, later: Self) -> Self {
         let says = |denial: &Self| match denial.decider {
-            Decider::Server => 2,
+            Decider::Server | Decider::Lease => 2,
             Decider::Local => 1,
             Decider::Closed | Decider::Open => 0,
         };

@@ -3,6 +3,7 @@
 pub(crate) mod all;
 pub(crate) mod decision;
 pub(crate) mod guard;
+mod leased;
 mod verbs;
 
 use std::fmt;
@@ -10,7 +11,10 @@ use std::sync::{Arc, OnceLock};
 
 use tollgate::Denied;
 
+use crate::client::Client;
 use crate::key::Keys;
+use crate::lease::time::Time;
+use crate::lease::{LeaseError, LeaseStats, Leases, Leasing};
 use crate::limit::Limit;
 use crate::limit::error::LimitError;
 use crate::limit::kind::Mark;
@@ -64,6 +68,8 @@ pub struct RedisLimiter<C> {
     pub(crate) deputy: Arc<Deputy>,
     /// If it remembers denials.
     memory: Option<Memory>,
+    /// If it leases permits.
+    pub(crate) leases: Option<Leases<C>>,
     keys: Keys,
     name: Box<str>,
 }
@@ -110,6 +116,7 @@ impl<C> RedisLimiter<C> {
             limit,
             deputy: Arc::new(Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?),
             memory: None,
+            leases: None,
             keys: keys.clone(),
             name: name.into(),
         })
@@ -161,6 +168,25 @@ impl<C> RedisLimiter<C> {
         }
     }
 
+    /// Returns what the leases of the limit have done in this process, if it leases permits.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tollgate::Quota;
+    /// # use tollgate_redis::{Fallback, Keys, RedisLimiter, RedisServer};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = Arc::new(RedisServer::new(()));
+    /// # let (keys, quota) = (Keys::new("api")?, Quota::per_minute(10));
+    /// let login = RedisLimiter::new(server, &keys, "login", quota, Fallback::Closed)?;
+    /// assert_eq!(login.lease_stats(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn lease_stats(&self) -> Option<LeaseStats> {
+        self.leases.as_ref().map(Leases::stats)
+    }
+
     /// Returns the limit of one key, which has all verbs. The key may be any bytes. [`Keys`] calls
     /// it the user, and says how it is stored.
     ///
@@ -198,6 +224,65 @@ impl<C> RedisLimiter<C> {
     }
 }
 
+impl<C: Client + 'static> RedisLimiter<C> {
+    /// Leases permits: this process draws permits of busy keys ahead of need, and decides from them
+    /// without a round trip. Over all processes, the bound stays exact.
+    ///
+    /// A key that is asked for more than eight times in a second gets a lease; the server decides
+    /// the others. A task draws the next permits before the last ones are spent, and gives back what
+    /// is not needed. Processes that lease, and processes that don't, must not share a limit: the
+    /// latter would grant what the former hold.
+    ///
+    /// - A process with nothing left denies, unless it [asks](Leasing::asking_at_the_edge).
+    /// - While the server does not answer, a process spends what it holds, for at most the life of a
+    ///   lease. Then the fallback decides. One that is killed holds its permits for as long, and
+    ///   they count as spent.
+    /// - [`undo`](RedisKey::undo) of a lease's grant puts the permits back into this process.
+    /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
+    ///   `available` and a `check_n` that this process can't answer see what the server counts,
+    ///   without what leases hold.
+    /// - A ban through this process ends its lease at once, and those of others when they next ask:
+    ///   within half a life.
+    ///
+    /// [Many machines](crate::guide::distributed) has the protocol, and how to choose.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::Quota;
+    /// use tollgate_redis::client::{Client, ClientError, Command, Reply};
+    /// use tollgate_redis::{Fallback, Keys, Leasing, RedisLimiter, RedisServer};
+    ///
+    /// # struct Nowhere;
+    /// # impl Client for Nowhere {
+    /// #     async fn send(&self, _command: &Command<'_>) -> Result<Reply, ClientError> {
+    /// #         Err(ClientError::NotSent("there is no server".into()))
+    /// #     }
+    /// # }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = Nowhere;
+    /// let server = Arc::new(RedisServer::new(client));
+    /// let (keys, quota) = (Keys::new("api")?, Quota::per_second(1000));
+    /// let fallback = Fallback::Local { processes: 4, keys: 10_000 };
+    /// let api = RedisLimiter::new(server, &keys, "api", quota, fallback)?.leased(Leasing::new())?;
+    /// assert_eq!(api.lease_stats().map(|stats| stats.held), Some(0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseError`] if the limit has no leases, or if a number is out of bounds.
+    pub fn leased(self, leasing: Leasing) -> Result<Self, LeaseError> {
+        let terms = leasing.terms(&self.limit)?;
+        let (server, kind) = (Arc::clone(&self.server), self.limit.kind);
+        let leases = Leases::new(server, kind, leasing, terms, Time::system());
+        Ok(Self {
+            leases: Some(leases),
+            ..self
+        })
+    }
+}
+
 impl<C> fmt::Debug for RedisLimiter<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisLimiter")
@@ -205,6 +290,7 @@ impl<C> fmt::Debug for RedisLimiter<C> {
             .field("name", &self.name)
             .field("limit", &self.limit)
             .field("fallback", &self.deputy)
+            .field("leases", &self.leases)
             .field("server", &self.server)
             .finish_non_exhaustive()
     }
@@ -235,7 +321,7 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 #[must_use = "a key does nothing until a verb is called"]
 pub struct RedisKey<'a, C> {
     pub(crate) limiter: &'a RedisLimiter<C>,
-    user: Box<[u8]>,
+    pub(crate) user: Box<[u8]>,
     /// Made when a call needs it: a denial that is remembered does not.
     name: OnceLock<Vec<u8>>,
 }
@@ -278,9 +364,12 @@ impl<C> RedisKey<'_, C> {
         checked.map_err(|denied| self.denial(denied, deputy.decider()))
     }
 
-    /// Gives back what the fallback took.
+    /// Gives back what the fallback took, or puts back what was leased.
     pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
         let deputy = &self.limiter.deputy;
+        if let (Decider::Lease, Some(leases)) = (grant.decider, &self.limiter.leases) {
+            return leases.put_back(&self.user, grant.granted.n());
+        }
         if deputy.decider() != grant.decider {
             return 0;
         }

@@ -9,8 +9,8 @@ use tollgate::outcome::{Charged, Settled};
 use crate::client::Client;
 use crate::limit::kind::{Kind, Mark, Seen};
 use crate::limiter::RedisKey;
-use crate::limiter::all;
 use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::{all, leased};
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
 use crate::server::RedisServer;
@@ -44,6 +44,9 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available, or if the fallback denies them.
     pub async fn try_acquire_n(&self, n: u64) -> Result<Grant, Denial> {
+        if let Some(leases) = &self.limiter.leases {
+            return leased::take(self, leases, n).await;
+        }
         if let Some(recalled) = self.recall(n) {
             self.count_recalled();
             // Without this, callers in a loop would let no other task run.
@@ -58,7 +61,7 @@ impl<C: Client> RedisKey<'_, C> {
     /// Takes `n` permits that a bucket has within `max_wait`, now or later.
     ///
     /// [`Granted::delay`](tollgate::Granted::delay) says how long the caller must wait before it
-    /// uses them. Limits other than buckets, and fallbacks, grant only permits that are available
+    /// uses them. Limits other than buckets, those that lease, and fallbacks grant only permits that are available
     /// now.
     ///
     /// An [`undo`](Self::undo) of the last reservation in line gives all its permits back. If other
@@ -81,7 +84,7 @@ impl<C: Client> RedisKey<'_, C> {
     /// [`Denial`] if they are not available by then, or if the fallback denies them.
     pub async fn reserve_within(&self, n: u64, max_wait: Duration) -> Result<Grant, Denial> {
         let kind = &self.limiter.limit.kind;
-        if !matches!(kind, Kind::Bucket(_)) {
+        if !matches!(kind, Kind::Bucket(_)) || self.limiter.leases.is_some() {
             return self.try_acquire_n(n).await;
         }
         let by_server = |denied| self.denial(denied, Decider::Server);
@@ -139,6 +142,10 @@ impl<C: Client> RedisKey<'_, C> {
     ///
     /// [`Denial`] if they are not available, or if the fallback would deny them.
     pub async fn check_n(&self, n: u64) -> Result<(), Denial> {
+        let leases = self.limiter.leases.as_ref();
+        if leases.is_some_and(|leases| leases.holds(&self.user, n)) {
+            return Ok(());
+        }
         if let Some(recalled) = self.recall(n) {
             self.count_recalled();
             consume_budget().await;
@@ -280,7 +287,12 @@ impl<C: Client> RedisKey<'_, C> {
         let n = grant.granted.n();
         let mut settled = Settled::default();
         if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
-            settled.returned = self.give(unused, Some(grant.mark)).await?;
+            settled.returned = match &self.limiter.leases {
+                Some(leases) if grant.decider == Decider::Lease => {
+                    leases.put_back(&self.user, unused)
+                }
+                _ => self.give(unused, Some(grant.mark)).await?,
+            };
             settled.lost = unused.saturating_sub(settled.returned);
         } else if actual > n {
             settled.charged = self.charge(actual.saturating_sub(n)).await?.n();
@@ -306,6 +318,9 @@ impl<C: Client> RedisKey<'_, C> {
     /// [`Unavailable`] if the server does not answer, or if the key has a foreign value.
     pub async fn reset(&self) -> Result<(), Unavailable> {
         let _forgets = self.forgets();
+        if let Some(leases) = &self.limiter.leases {
+            leases.forget(&self.user);
+        }
         let call = call::reset(&[self.part(0)]);
         let server = &self.limiter.server;
         server.call(&call, |_| Ok(())).await.map_err(why)
@@ -331,6 +346,9 @@ impl<C: Client> RedisKey<'_, C> {
     pub async fn ban_for(&self, long: Duration) -> Result<Duration, Unavailable> {
         // What is remembered would tell a wait that is too short.
         let _forgets = self.forgets();
+        if let Some(leases) = &self.limiter.leases {
+            leases.drop_held(&self.user);
+        }
         let parts = [self.part(0)];
         let read = |reply: &_| first(call::banned(&parts, reply)?);
         let server = &self.limiter.server;

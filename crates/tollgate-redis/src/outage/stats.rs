@@ -16,6 +16,8 @@ pub enum Decider {
     ///
     /// [remembers]: crate::RedisLimiter::remember_denials
     Server,
+    /// This process, from permits that it [leased](crate::RedisLimiter::leased) from the server.
+    Lease,
     /// [`Fallback::Closed`](crate::Fallback::Closed).
     Closed,
     /// [`Fallback::Open`](crate::Fallback::Open), or
@@ -29,7 +31,7 @@ impl Decider {
     /// Returns whether the decision was made without the server.
     #[must_use]
     pub const fn is_fallback(self) -> bool {
-        !matches!(self, Self::Server)
+        !matches!(self, Self::Server | Self::Lease)
     }
 }
 
@@ -93,7 +95,7 @@ impl Stats {
 
     pub(crate) fn count(&mut self, decider: Decider) {
         let count = match decider {
-            Decider::Server => return,
+            Decider::Server | Decider::Lease => return,
             Decider::Closed => &mut self.closed,
             Decider::Open => &mut self.open,
             Decider::Local => &mut self.local,

@@ -9,6 +9,7 @@ use tollgate::outcome::Settled;
 use crate::client::{Client, Reply};
 use crate::limiter::RedisKey;
 use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::leased;
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
 use crate::server::call::{self, Call, Part};
@@ -34,7 +35,10 @@ impl<C> Group<'_, C> {
     /// Returns whether a key can be decided in the same call.
     pub(super) fn is_of(&self, key: &RedisKey<'_, C>) -> bool {
         self.keys.first().is_some_and(|(_, one)| {
-            Arc::ptr_eq(&one.limiter.server, &key.limiter.server)
+            // What is leased is decided without the others.
+            let leases = [one, key].iter().any(|key| key.limiter.leases.is_some());
+            !leases
+                && Arc::ptr_eq(&one.limiter.server, &key.limiter.server)
                 && tag(one.name()) == tag(key.name())
         })
     }
@@ -82,7 +86,7 @@ impl<C: Client> Group<'_, C> {
     pub(super) async fn undo(&self, grants: Vec<Grant>) -> Result<Vec<u64>, Unavailable> {
         let pairs = self.keys.iter().map(|(_, key)| key).zip(grants);
         let (by_server, without): (Vec<_>, Vec<_>) =
-            pairs.partition(|(_, grant)| !grant.decider.is_fallback());
+            pairs.partition(|(_, grant)| grant.decider == Decider::Server);
         let back = without.into_iter();
         let mut back: Vec<_> = back.map(|(key, grant)| key.undo_without(grant)).collect();
         let _forget: Vec<_> = by_server.iter().map(|(key, _)| key.forgets()).collect();
@@ -107,11 +111,19 @@ impl<C: Client> Group<'_, C> {
             let (n, mark) = (grant.granted.n(), Some(grant.mark));
             let actual = costs.get(*index).copied().unwrap_or(n);
             let is_fallback = grant.decider.is_fallback();
+            let put_back = grant.decider == Decider::Lease;
             settled.push(match is_fallback {
                 true => key.settle_without(grant, actual),
                 false => Settled::default(),
             });
             match n.cmp(&actual) {
+                Ordering::Greater if put_back => {
+                    if let (Some(settled), Some(leases)) = (settled.last_mut(), &key.limiter.leases)
+                    {
+                        settled.returned = leases.put_back(&key.user, n.saturating_sub(actual));
+                        settled.lost = n.saturating_sub(actual).saturating_sub(settled.returned);
+                    }
+                }
                 Ordering::Greater if !is_fallback => {
                     forget.push(key.forgets());
                     unused.push((at, (key.part(n.saturating_sub(actual)), mark)))
@@ -157,9 +169,13 @@ pub(super) fn by_server((index, denied): (usize, Denied)) -> Denial {
 pub(crate) async fn take<C: Client>(
     requests: &[(&RedisKey<'_, C>, u64)],
 ) -> Result<Vec<Grant>, Denial> {
-    let Some((one, _)) = requests.first() else {
+    let Some((one, n)) = requests.first() else {
         return Ok(Vec::new());
     };
+    if let Some(leases) = &one.limiter.leases {
+        // It is alone in its group.
+        return leased::take(one, leases, *n).await.map(|grant| vec![grant]);
+    }
     let parts: Vec<Part<'_>> = requests.iter().map(|(key, n)| key.part(*n)).collect();
     let call = call::take(&parts).map_err(by_server)?;
     let read = |reply: &_| call::taken(&parts, reply);

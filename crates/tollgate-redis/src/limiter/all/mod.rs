@@ -13,7 +13,7 @@ use tollgate::outcome::Settled;
 use crate::client::Client;
 use crate::limiter::RedisKey;
 use crate::limiter::decision::{Denial, Grant};
-use crate::outage::Unavailable;
+use crate::outage::{Decider, Unavailable};
 use group::{Group, by_server, in_order};
 
 pub(crate) use group::{check, take, take_without};
@@ -118,7 +118,9 @@ impl<'a, C> RedisAll<'a, C> {
     /// Returns the longest denial that is remembered, so that no call is needed.
     fn recall(&self, costs: &[u64]) -> Option<Denial> {
         let recalled = self.requests(costs).filter_map(|(index, key, n)| {
-            let recalled = key.recall(n)?;
+            // What a process holds it grants in spite of an earlier denial.
+            let leases = key.limiter.leases.is_some();
+            let recalled = if leases { None } else { key.recall(n) }?;
             Some((recalled.wait, key, by_server((index, recalled.denied(n)))))
         });
         let (_, key, denial) = recalled.reduce(|longest, other| match longest.0 < other.0 {
@@ -315,7 +317,7 @@ impl<'g, 'a, C: Client> Taken<'g, 'a, C> {
 impl<C: Client> Drop for Taken<'_, '_, C> {
     fn drop(&mut self) {
         for (group, grants) in mem::take(&mut self.0) {
-            if grants.iter().any(|grant| !grant.decider.is_fallback()) {
+            if grants.iter().any(|grant| grant.decider == Decider::Server) {
                 group.lost();
             }
             for ((_, key), grant) in group.keys.iter().zip(grants) {

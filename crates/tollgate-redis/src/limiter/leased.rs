@@ -1,0 +1,66 @@
+//! How a limit that leases permits decides.
+
+use tokio::task::consume_budget;
+use tollgate::Denied;
+
+use crate::client::Client;
+use crate::lease::{Leases, Said};
+use crate::limiter::RedisKey;
+use crate::limiter::all;
+use crate::limiter::decision::{Denial, Grant};
+use crate::outage::Decider;
+use crate::server::call;
+
+/// Takes `n` permits that the process holds, or asks the server beside the leases.
+pub(crate) async fn take<C: Client>(
+    key: &RedisKey<'_, C>,
+    leases: &Leases<C>,
+    n: u64,
+) -> Result<Grant, Denial> {
+    let most = key.limiter.limit.permits();
+    if n > most {
+        return Err(key.denial(Denied::never(n, most), Decider::Server));
+    }
+    match leases.spend(&key.user, n) {
+        Said::Granted { left } => Ok(Grant::by_lease(n, left)),
+        Said::Denied { wait } => {
+            // Without this, callers in a loop would let no other task run.
+            consume_budget().await;
+            Err(key.denial(Denied::later(n, wait), Decider::Lease))
+        }
+        Said::Ask => ask(key, leases, n).await,
+    }
+}
+
+async fn ask<C: Client>(
+    key: &RedisKey<'_, C>,
+    leases: &Leases<C>,
+    n: u64,
+) -> Result<Grant, Denial> {
+    if let Some(recalled) = key.recall(n) {
+        key.count_recalled();
+        consume_budget().await;
+        return Err(key.denial(recalled.denied(n), Decider::Server));
+    }
+    let part = key.part(n);
+    let busy = || key.denial(Denied::busy(n), Decider::Server);
+    let call = call::take_beside(part).ok_or_else(busy)?;
+    leases.note(&key.user, key.name());
+    let sent = key.sent();
+    let read = |reply: &_| call::taken(&[part], reply);
+    let granted = |taken: &Result<_, _>| n > 0 && taken.is_ok();
+    match key.limiter.server.call_to_take(&call, read, granted).await {
+        Ok(Ok(taken)) => {
+            let grant = taken.into_iter().next().ok_or_else(busy)?;
+            Ok(Grant::by_server(grant, false))
+        }
+        Ok(Err((_, denied))) => {
+            key.remember(n, &denied, sent);
+            Err(key.denial(denied, Decider::Server))
+        }
+        Err((_, outage)) => {
+            let grants = all::take_without(&[(key, n)], outage)?;
+            grants.into_iter().next().ok_or_else(busy)
+        }
+    }
+}
