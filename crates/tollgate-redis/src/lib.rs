@@ -70,6 +70,11 @@
 //! [`RedisLimiter::remember_denials`] lets a process remember denials, each for at most a second. A
 //! flood of denied requests then makes one call a second.
 //!
+//! # Without a round trip
+//!
+//! [`RedisLimiter::leased`] lets a process draw permits of busy keys ahead of need, and decide from
+//! them. Over all processes, the bound stays exact.
+//!
 //! # What the server sees
 //!
 //! Keys have hashes of users, so what clients send is in no key, command, log or snapshot of the
@@ -94,6 +99,7 @@
 //! ```text
 //! ACL SETUSER limits on >password ~api:{* +evalsha +eval +ping
 //! ACL SETUSER limits +del +get +lindex +llen +lrem +lset +ltrim +pexpire +psetex +rpush +set
+//! ACL SETUSER limits +exists +hdel +hget +hgetall +hlen +hset
 //! ACL SETUSER limits +time +zadd +zcount +zrange +zrem +zremrangebyscore +zrevrange +zscore
 //! ```
 //!

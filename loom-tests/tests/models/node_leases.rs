@@ -139,8 +139,8 @@ impl Holds for ReturnsWhatItSaw {
     }
 }
 
-/// Three permits are there. Two threads spend, of which one puts its permit back; a task returns all
-/// but one, and draws two more.
+/// Three permits are there. Two threads spend, of which one puts its permit back; a task returns
+/// all but one, and draws two more.
 fn is_conserved<H: Holds>(run: &mut Run) {
     run.explore(|layout| {
         let pool = Arc::new(H::default());

@@ -303,6 +303,8 @@ pub struct Rule {
     pub store: At<String>,
     /// What decides while the store does not answer.
     pub fallback: Option<At<Fallback>>,
+    /// Whether the store lends permits to this process ahead of need: `mode = "leased"`.
+    pub is_leased: bool,
     /// Whether denials by the store are remembered for up to a second, if the rule says it.
     pub remember: Option<bool>,
 }

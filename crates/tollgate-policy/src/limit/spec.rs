@@ -36,6 +36,9 @@ pub struct LimitSpec<'s, C = ()> {
     pub overflow: tollgate::keyed::Overflow,
     /// What decides while the store does not answer.
     pub fallback: &'s Fallback,
+    /// Whether the store lends permits to this process ahead of need, so that most decisions make
+    /// no call. A store that can't do this refuses the limit.
+    pub is_leased: bool,
     /// Whether the store may remember denials for up to a second, so that a flood of denied
     /// requests makes no calls: the rule says so, or nothing in it gives permits back.
     pub remembers_denials: bool,

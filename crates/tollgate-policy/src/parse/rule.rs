@@ -31,6 +31,8 @@ pub(super) const COUNT: [(&str, CountOf); 3] = [
     ("failures", CountOf::Failures),
     ("successes", CountOf::Successes),
 ];
+/// Whether permits are leased.
+const MODE: [(&str, bool); 2] = [("direct", false), ("leased", true)];
 const OVERFLOW: [(&str, Overflow); 3] = [
     ("evict", Overflow::Evict),
     ("deny", Overflow::Deny),
@@ -103,6 +105,7 @@ pub(super) fn rule(
         overflow: choice(&table, "overflow", &OVERFLOW, problems),
         store: of_rules.store.store.clone(),
         fallback: None,
+        is_leased: choice(&table, "mode", &MODE, problems),
         remember: None,
     };
     if !is_limit {
@@ -252,6 +255,10 @@ fn together(table: &Table<'_>, rule: &Rule, of_rules: &OfRules<'_>, problems: &m
     if has("fallback") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which always answers";
         table.refuse("fallback", message, problems);
+    }
+    if has("mode") && rule.store.value == MEMORY {
+        let message = "needs a `store` other than \"memory\", which needs no call";
+        table.refuse("mode", message, problems);
     }
     if has("remember") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which needs no call";

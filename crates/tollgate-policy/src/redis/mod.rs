@@ -49,8 +49,8 @@ use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
-    Decider, Fallback, FallbackError, Grant, Keys, Limit, LimitError, ParseLimitError, RedisAll,
-    RedisKey, RedisLimiter, RedisServer,
+    Decider, Fallback, FallbackError, Grant, Keys, LeaseError, Leasing, Limit, LimitError,
+    ParseLimitError, RedisAll, RedisKey, RedisLimiter, RedisServer,
 };
 
 use crate::file;
@@ -75,7 +75,8 @@ const CONCURRENCY: &str = "concurrency";
 ///
 /// Limits of one key are decided in one call: see [`RedisAll`]. Denials are
 /// [remembered](RedisLimiter::remember_denials) for up to a second, unless the rule gives permits
-/// back or says `remember = false`.
+/// back or says `remember = false`. A rule with `mode = "leased"` [leases](RedisLimiter::leased)
+/// permits.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -187,11 +188,32 @@ impl<C: Client + 'static> RedisStore<C> {
             true => limiter.remember_denials(),
             false => limiter,
         };
+        let limiter = match spec.is_leased {
+            true => leased(limiter, spec.is_override).map_err(refused)?,
+            false => limiter,
+        };
         Ok(Plan {
             limiter,
             concurrency,
         })
     }
+}
+
+/// Lets a limit lease permits.
+fn leased<C: Client + 'static>(
+    limiter: RedisLimiter<C>,
+    is_override: bool,
+) -> Result<RedisLimiter<C>, String> {
+    let leasing = match is_override {
+        true => Leasing::new().with_keys(1),
+        false => Leasing::new(),
+    };
+    limiter.leased(leasing).map_err(|error| match error {
+        LeaseError::Limit => {
+            "can't be leased; a token bucket, a fixed or a sliding window can".to_owned()
+        }
+        error => format!("can't be leased: {error}"),
+    })
 }
 
 impl<C: Client + 'static> RemoteStore for RedisStore<C> {

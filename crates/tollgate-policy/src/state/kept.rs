@@ -186,6 +186,9 @@ fn changes<C>(
         let same_overrides = old.source.overrides == rule.overrides;
         let remembered = old.source.remembers_denials();
         return match same {
+            _ if is_remote(old, index) && old.source.is_leased != rule.is_leased => {
+                Err("its mode changed")
+            }
             _ if is_remote(old, index) && remembered != rule.remembers_denials() => {
                 Err("whether denials are remembered changed")
             }

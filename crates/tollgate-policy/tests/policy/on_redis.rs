@@ -661,3 +661,69 @@ fn what_a_decision_gives_back_is_allowed_to_the_next_one() {
         });
     });
 }
+
+/// Two processes lease permits of one rule: together they allow what the limit has, and few of
+/// their decisions make a call.
+#[test]
+fn processes_that_lease_allow_exactly_the_limit_with_few_calls() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'api'
+        key = 'user'
+        limit = '1/h burst 10000'
+        store = 'redis'
+        fallback = 'closed'
+        mode = 'leased'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let processes = [policy(&private, TEXT), policy(&private, TEXT)];
+            let (mut allowed, start) = (0, Instant::now());
+            while allowed < 10_000 && start.elapsed() < Duration::from_secs(60) {
+                for (policy, _) in &processes {
+                    match policy.decide_async(&ANN).await.is_allowed() {
+                        true => allowed += 1,
+                        false => tokio::task::yield_now().await,
+                    }
+                }
+            }
+            assert_eq!(allowed, 10_000);
+            for (policy, server) in &processes {
+                for _ in 0..100 {
+                    assert!(!policy.decide_async(&ANN).await.is_allowed());
+                }
+                let calls = server.stats().server;
+                assert!(calls < 5000, "{calls} calls");
+            }
+        });
+    });
+}
+
+#[test]
+fn only_limits_of_a_rate_can_be_leased() {
+    for (limit, can) in [
+        ("100/s", true),
+        ("fixed-window 100/min", true),
+        ("sliding-window 100/min", true),
+        ("leaky-queue 100/s", false),
+        ("concurrency 5 lease 60s", false),
+    ] {
+        let text = format!(
+            "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'\nstore = 'redis'\n\
+             fallback = 'closed'\nmode = 'leased'"
+        );
+        let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
+        let built = Policy::builder().store("redis", store).build_toml(&text);
+        match built {
+            Ok(_) => assert!(can, "{limit}"),
+            Err(error) => {
+                let error = error.to_string();
+                assert!(
+                    !can && error.contains("can't be leased"),
+                    "{limit}: {error}"
+                );
+            }
+        }
+    }
+}

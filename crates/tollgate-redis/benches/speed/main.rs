@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tollgate::Quota;
+use tollgate::{Keyed, Quota, TokenBucket};
 use tollgate_redis::client::Connection;
 use tollgate_redis::client::connect_lazily;
-use tollgate_redis::{Decider, Fallback, Keys, RedisAll, RedisLimiter, RedisServer};
+use tollgate_redis::{Decider, Fallback, Keys, Leasing, RedisAll, RedisLimiter, RedisServer};
 
 use scripts::Loaded;
 
@@ -125,6 +125,18 @@ async fn measure(server: &server::Server, rounds: usize) -> bool {
             find("one limit, denied, remembered", 1),
             find("one limit, denied", 1),
             100.0,
+        ),
+        (
+            "leased / one limit, 1 task",
+            find("one limit, leased", 1),
+            single,
+            100.0,
+        ),
+        (
+            "leased / the core's Keyed",
+            find("one limit, leased", 1),
+            find("one limit, the core's Keyed", 1),
+            0.5,
         ),
     ];
     println!("\n{:40} {:>10} {:>10}", "ratio", "measured", "target");
@@ -301,6 +313,35 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
             }
         }
     });
+    // More than one core spends.
+    let often = Quota::per_second(50_000_000).burst(400_000_000);
+    let leasing = RedisLimiter::new(
+        Arc::clone(one.server()),
+        &Keys::new("api").expect("a namespace"),
+        "leased",
+        often,
+        Fallback::Closed,
+    );
+    let leasing = leasing.expect("a quota").leased(Leasing::new());
+    let leasing = Arc::new(leasing.expect("leases"));
+    let leased = move || {
+        let leasing = Arc::clone(&leasing);
+        async move {
+            for _ in 0..BATCH {
+                let _ = leasing.key("alice").try_acquire().await;
+            }
+        }
+    };
+    let core = Keyed::new(TokenBucket::new(often).expect("a quota"), 10_000);
+    let core = Arc::new(core.expect("a table"));
+    let core = move || {
+        let core = Arc::clone(&core);
+        async move {
+            for _ in 0..BATCH {
+                let _ = core.key("alice").try_acquire();
+            }
+        }
+    };
     let all = [Arc::clone(&one), two, three];
     let all = move || {
         let all = all.clone();
@@ -350,6 +391,8 @@ async fn subjects(server: &server::Server) -> Vec<Subject> {
         subject("batches of 32", 1, BATCH, batch),
         subject("one limit, denied", 1, 1, denied),
         subject("one limit, denied, remembered", 1, BATCH, remembered),
+        subject("one limit, leased", 1, BATCH, leased),
+        subject("one limit, the core's Keyed", 1, BATCH, core),
         subject("three limits", 1, 1, all),
         subject("Spring", 1, 1, spring),
         subject("ShenYu", 1, 1, shenyu),

@@ -26,6 +26,11 @@
 //! that comes twice or late, a node that forgets what it holds. `tests/leases` checks this for all
 //! orders of events, and that each of these rules is needed.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "a model puts loom's in place of the atomics of a pool; the others need none"
+)]
+
 pub(crate) mod demand;
 pub(crate) mod held;
 pub(crate) mod holder;

@@ -32,6 +32,9 @@ impl Default for Leasing {
     }
 }
 
+/// The shortest life of a lease.
+const SHORTEST_MICROS: u64 = 200_000;
+
 impl Leasing {
     /// Leases last a second, at most 10 000 keys have one at a time in each process, a process
     /// holds at most a quarter of a burst, and a process with nothing left denies.
@@ -45,8 +48,9 @@ impl Leasing {
         }
     }
 
-    /// Sets how long a lease lasts: from 200 ms to a minute. A process that is killed holds its
-    /// permits for this long; one that loses the server spends what it holds for as long.
+    /// Sets how long a lease lasts: from 200 ms to a minute. A window's leases last no longer than
+    /// the window. A process that is killed holds its permits for this long; one that loses the
+    /// server spends what it holds for as long.
     #[must_use]
     pub const fn with_life(self, life: Duration) -> Self {
         Self { life, ..self }
@@ -93,17 +97,18 @@ impl Leasing {
             }
             _ => return Err(LeaseError::Limit),
         };
-        let bounds = Duration::from_millis(200)..=Duration::from_secs(60);
+        let bounds = Duration::from_micros(SHORTEST_MICROS)..=Duration::from_secs(60);
         if !bounds.contains(&self.life) {
             return Err(LeaseError::Life { life: self.life });
         }
-        let is_window = matches!(limit.kind, Kind::Window(_));
-        let life = u64::try_from(self.life.as_micros()).unwrap_or(u64::MAX);
-        if is_window && life > period {
-            return Err(LeaseError::Window {
-                life: self.life,
-                period: Duration::from_micros(period),
-            });
+        let mut life = u64::try_from(self.life.as_micros()).unwrap_or(u64::MAX);
+        if matches!(limit.kind, Kind::Window(_)) {
+            // A permit of a window is not spent in the one after the next.
+            life = life.min(period);
+            if life < SHORTEST_MICROS {
+                let period = Duration::from_micros(period);
+                return Err(LeaseError::Window { period });
+            }
         }
         if self.keys == 0 {
             return Err(LeaseError::NoKeys);
@@ -141,10 +146,8 @@ pub enum LeaseError {
         /// The life.
         life: Duration,
     },
-    /// The life is longer than a window.
+    /// A window is shorter than the shortest lease.
     Window {
-        /// The life.
-        life: Duration,
         /// The period of the windows.
         period: Duration,
     },
@@ -166,10 +169,9 @@ impl fmt::Display for LeaseError {
             Self::Life { life } => {
                 write!(f, "the life is {life:?}, but must be from 200ms to 60s")
             }
-            Self::Window { life, period } => write!(
-                f,
-                "the life is {life:?}, but must be at most the window's {period:?}"
-            ),
+            Self::Window { period } => {
+                write!(f, "a window is {period:?}, but must be at least 200ms")
+            }
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
             Self::Share { percent } => {
                 write!(

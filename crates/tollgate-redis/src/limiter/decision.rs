@@ -60,8 +60,8 @@ impl Grant {
     /// Returns the grant's numbers: how many permits it has, how many remain, and how long to wait.
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. The
-    /// ticks of a fallback's grant count on a clock of this process. A lease's grant has no tick, and
-    /// the permits that remain are those that this process still holds.
+    /// ticks of a fallback's grant count on a clock of this process. A lease's grant has no tick,
+    /// and the permits that remain are those that this process still holds.
     #[must_use]
     pub const fn granted(&self) -> &Granted {
         &self.granted

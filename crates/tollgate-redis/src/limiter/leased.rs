@@ -21,13 +21,11 @@ pub(crate) async fn take<C: Client>(
     if n > most {
         return Err(key.denial(Denied::never(n, most), Decider::Server));
     }
+    // Without this, callers in a loop would let no other task run, not even the one that draws.
+    consume_budget().await;
     match leases.spend(&key.user, n) {
         Said::Granted { left } => Ok(Grant::by_lease(n, left)),
-        Said::Denied { wait } => {
-            // Without this, callers in a loop would let no other task run.
-            consume_budget().await;
-            Err(key.denial(Denied::later(n, wait), Decider::Lease))
-        }
+        Said::Denied { wait } => Err(key.denial(Denied::later(n, wait), Decider::Lease)),
         Said::Ask => ask(key, leases, n).await,
     }
 }
@@ -39,7 +37,6 @@ async fn ask<C: Client>(
 ) -> Result<Grant, Denial> {
     if let Some(recalled) = key.recall(n) {
         key.count_recalled();
-        consume_budget().await;
         return Err(key.denial(recalled.denied(n), Decider::Server));
     }
     let part = key.part(n);

@@ -9,6 +9,7 @@ mod verbs;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use smallvec::SmallVec;
 use tollgate::Denied;
 
 use crate::client::Client;
@@ -206,7 +207,7 @@ impl<C> RedisLimiter<C> {
     pub fn key(&self, key: impl AsRef<[u8]>) -> RedisKey<'_, C> {
         RedisKey {
             limiter: self,
-            user: key.as_ref().into(),
+            user: SmallVec::from_slice(key.as_ref()),
             name: OnceLock::new(),
         }
     }
@@ -229,13 +230,13 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// without a round trip. Over all processes, the bound stays exact.
     ///
     /// A key that is asked for more than eight times in a second gets a lease; the server decides
-    /// the others. A task draws the next permits before the last ones are spent, and gives back what
-    /// is not needed. Processes that lease, and processes that don't, must not share a limit: the
-    /// latter would grant what the former hold.
+    /// the others. A task draws the next permits before the last ones are spent, and gives back
+    /// what is not needed. Processes that lease, and processes that don't, must not share a limit:
+    /// the latter would grant what the former hold.
     ///
     /// - A process with nothing left denies, unless it [asks](Leasing::asking_at_the_edge).
-    /// - While the server does not answer, a process spends what it holds, for at most the life of a
-    ///   lease. Then the fallback decides. One that is killed holds its permits for as long, and
+    /// - While the server does not answer, a process spends what it holds, for at most the life of
+    ///   a lease. Then the fallback decides. One that is killed holds its permits for as long, and
     ///   they count as spent.
     /// - [`undo`](RedisKey::undo) of a lease's grant puts the permits back into this process.
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
@@ -275,7 +276,7 @@ impl<C: Client + 'static> RedisLimiter<C> {
     pub fn leased(self, leasing: Leasing) -> Result<Self, LeaseError> {
         let terms = leasing.terms(&self.limit)?;
         let (server, kind) = (Arc::clone(&self.server), self.limit.kind);
-        let leases = Leases::new(server, kind, leasing, terms, Time::system());
+        let leases = Leases::new(server, kind, leasing, terms, Time::new());
         Ok(Self {
             leases: Some(leases),
             ..self
@@ -321,7 +322,8 @@ impl<C> fmt::Debug for RedisLimiter<C> {
 #[must_use = "a key does nothing until a verb is called"]
 pub struct RedisKey<'a, C> {
     pub(crate) limiter: &'a RedisLimiter<C>,
-    pub(crate) user: Box<[u8]>,
+    /// Most fit without an allocation.
+    pub(crate) user: SmallVec<[u8; 32]>,
     /// Made when a call needs it: a denial that is remembered does not.
     name: OnceLock<Vec<u8>>,
 }

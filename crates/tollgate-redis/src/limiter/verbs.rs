@@ -61,8 +61,8 @@ impl<C: Client> RedisKey<'_, C> {
     /// Takes `n` permits that a bucket has within `max_wait`, now or later.
     ///
     /// [`Granted::delay`](tollgate::Granted::delay) says how long the caller must wait before it
-    /// uses them. Limits other than buckets, those that lease, and fallbacks grant only permits that are available
-    /// now.
+    /// uses them. Limits other than buckets, those that lease, and fallbacks grant only permits
+    /// that are available now.
     ///
     /// An [`undo`](Self::undo) of the last reservation in line gives all its permits back. If other
     /// reservations wait behind it, it gives none back.

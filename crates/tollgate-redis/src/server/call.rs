@@ -145,8 +145,8 @@ pub(crate) struct Leased {
     pub(crate) nodes: u64,
 }
 
-/// Sends a message about a lease. [`leased`] reads the reply. Nothing is sent about logs, which have
-/// no leases.
+/// Sends a message about a lease. [`leased`] reads the reply. Nothing is sent about logs, which
+/// have no leases.
 pub(crate) fn ask(part: Part<'_>, message: &Message) -> Option<Call> {
     let Message { node, ask, life } = message;
     let mut arg = Vec::with_capacity(56);

@@ -343,3 +343,40 @@ fn any_reply(random: &mut Random, depth: u32) -> Reply {
         }
     }
 }
+
+#[test]
+fn an_answer_about_a_lease_is_read_and_each_that_differs_in_form_is_bad() {
+    let right = [7.0, 2.0, 3.0, 0.0, 1.0, 9.0];
+    let leased = call::leased(&packed(&right)).expect("an answer");
+    let answer = leased.answer;
+    assert_eq!((answer.number, answer.keeps, answer.granted), (7, 2, 3));
+    assert_eq!((leased.wait, leased.nodes), (0, 1));
+    for at in 0..right.len() {
+        let shorter = right.get(..at).expect("fewer numbers");
+        assert_eq!(call::leased(&packed(shorter)), Err(BadReply));
+        for wrong in [-1.0, 0.5, f64::NAN, f64::INFINITY, 2_f64.powi(53)] {
+            let mut numbers = right;
+            numbers[at] = wrong;
+            assert_eq!(
+                call::leased(&packed(&numbers)),
+                Err(BadReply),
+                "{at} {wrong}"
+            );
+        }
+    }
+    // More permits than a process can hold.
+    for at in [1, 2] {
+        let mut numbers = right;
+        numbers[at] = 2_097_152.0;
+        assert_eq!(call::leased(&packed(&numbers)), Err(BadReply));
+    }
+    let longer = [&right[..], &[0.0]].concat();
+    for reply in [
+        packed(&longer),
+        Reply::Int(7),
+        Reply::Nil,
+        Reply::List(vec![]),
+    ] {
+        assert_eq!(call::leased(&reply), Err(BadReply));
+    }
+}

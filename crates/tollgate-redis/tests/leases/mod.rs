@@ -3,6 +3,7 @@
 //!
 //! The nodes are the crate's own code. The server is its reference: `server.rs`.
 
+mod held;
 mod model;
 mod server;
 mod simulation;
@@ -25,16 +26,23 @@ fn assert_kept(model: Model) {
 
 #[test]
 fn no_limit_is_exceeded_in_any_order_of_events() {
-    for kind in [BUCKET, WINDOW, SLOTS] {
-        assert_kept(Model::of_messages(kind));
-        assert_kept(Model::of_clocks(kind));
-        assert_kept(Model::of_restarts(kind));
+    assert_kept(Model::of_messages(SLOTS));
+    assert_kept(Model::of_clocks(WINDOW));
+    assert_kept(Model::of_restarts(SLOTS));
+    // The others have the most states: debug builds visit fewer.
+    assert_kept(Model::of_clocks(BUCKET).with_ticks(4));
+    if !cfg!(debug_assertions) {
+        for kind in [BUCKET, WINDOW, SLOTS] {
+            assert_kept(Model::of_messages(kind));
+            assert_kept(Model::of_clocks(kind));
+            assert_kept(Model::of_restarts(kind));
+        }
     }
 }
 
 #[test]
-#[ignore = "takes minutes"]
-fn no_limit_is_exceeded_with_more_messages_and_faults() {
+#[ignore = "takes minutes, and gigabytes of memory"]
+fn no_limit_is_exceeded_when_all_nodes_have_faults() {
     for kind in [BUCKET, WINDOW, SLOTS] {
         assert_kept(Model::of_messages(kind).deep());
     }
@@ -47,9 +55,7 @@ fn each_mistake_exceeds_the_limit() {
             let model = model.with(mistake);
             let outcome = model.check();
             println!("{model:?}: {outcome}");
-            if std::env::var("X").is_err() {
-                outcome.assert_exceeded();
-            }
+            outcome.assert_exceeded();
         }
     }
 }

@@ -187,13 +187,13 @@ impl Model {
         }
     }
 
-    /// Both nodes have faults, and both send two messages.
+    /// Both nodes have faults.
     pub(super) fn deep(self) -> Self {
-        Self {
-            faulty: 2,
-            messages: [2, 2],
-            ..self
-        }
+        Self { faulty: 2, ..self }
+    }
+
+    pub(super) fn with_ticks(self, ticks: u64) -> Self {
+        Self { ticks, ..self }
     }
 
     /// Returns what happens in some order of events.

@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tollgate::Quota;
 
@@ -518,7 +517,7 @@ fn nothing_is_over_and_most_is_used_when_demand_moves() {
     assert_scene(
         Scene {
             name: "nodes come and go",
-            is_up: |node, second| (second / 4 + node as u64) % 3 != 0,
+            is_up: |node, second| !(second / 4 + node as u64).is_multiple_of(3),
             demand: |_, _| 500,
             ..WSO2
         },

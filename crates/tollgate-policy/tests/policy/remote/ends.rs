@@ -253,6 +253,12 @@ fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
             "key = 'user'\nlimit = '1'\nstore = 'far'\nfallback = { open = { at_most = 5 } }",
             RuleState::Fresh("its fallback changed"),
         ),
+        (base, &format!("{base}\nmode = 'direct'"), RuleState::Kept),
+        (
+            base,
+            &format!("{base}\nmode = 'leased'"),
+            RuleState::Fresh("its mode changed"),
+        ),
         (base, &format!("{base}\nremember = true"), RuleState::Kept),
         (
             base,
