@@ -21,6 +21,8 @@ pub(crate) struct Hot {
     pub(crate) missed: AtomicU64,
     /// Until then the server has nothing for anyone, as it said.
     pub(crate) none_until_ns: AtomicU64,
+    /// The task asks nothing before this.
+    pause_until_ns: AtomicU64,
     /// When the server may have permits again, for those who are denied.
     pub(crate) due_ns: AtomicU64,
 }
@@ -37,6 +39,21 @@ pub(crate) enum Said {
 }
 
 impl Hot {
+    pub(crate) fn pause_until_ns(&self) -> u64 {
+        self.pause_until_ns.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn pause_until(&self, until_ns: u64) {
+        self.pause_until_ns.store(until_ns, Ordering::Relaxed);
+    }
+
+    /// Forgets that the server had nothing.
+    pub(crate) fn forget(&self) {
+        for until in [&self.none_until_ns, &self.pause_until_ns, &self.due_ns] {
+            until.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Decides a request from what the process holds, at most `most` permits. Also returns whether
     /// the task must be told to look at the key.
     pub(crate) fn decide(
@@ -142,6 +159,7 @@ impl HotKeys {
             pool: Pool::default(),
             missed: AtomicU64::new(1),
             none_until_ns: AtomicU64::new(0),
+            pause_until_ns: AtomicU64::new(0),
             due_ns: AtomicU64::new(0),
         });
         let keys = self.keys.pin();

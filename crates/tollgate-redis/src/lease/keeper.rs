@@ -51,8 +51,6 @@ struct Kept {
     /// What was there when the demand was noted before, and when.
     had: u64,
     noted_ns: u64,
-    /// Nothing is asked before this.
-    pause_until_ns: u64,
     /// Whether a spender has asked for a draw.
     is_told: bool,
     /// How many reviews in a row have found that nobody asked for the key.
@@ -99,7 +97,7 @@ impl Keeper {
             .kept
             .values()
             .filter(|kept| kept.is_told && kept.sent_ns.is_none());
-        let next = paused.map(|kept| kept.pause_until_ns).min();
+        let next = paused.map(|kept| kept.hot.pause_until_ns()).min();
         next.unwrap_or(u64::MAX).min(self.review_at_ns)
     }
 
@@ -112,7 +110,6 @@ impl Keeper {
                 demand: Demand::default(),
                 had: 0,
                 noted_ns: now_ns,
-                pause_until_ns: 0,
                 is_told: false,
                 idle: 0,
                 sent_ns: None,
@@ -133,7 +130,7 @@ impl Keeper {
             if self.in_flight >= AT_ONCE {
                 break;
             }
-            let is_due = kept.is_told && now_ns >= kept.pause_until_ns || reviews;
+            let is_due = kept.is_told && now_ns >= kept.hot.pause_until_ns() || reviews;
             if !is_due || kept.sent_ns.is_some() {
                 continue;
             }
@@ -171,7 +168,7 @@ impl Keeper {
         let leased = match answer {
             Ok(leased) => leased,
             Err(pause_ns) => {
-                kept.pause_until_ns = now_ns.saturating_add(pause_ns);
+                hot.pause_until(now_ns.saturating_add(pause_ns));
                 kept.is_told = true;
                 return;
             }
@@ -200,11 +197,10 @@ impl Keeper {
                 0 => wait_ns.max(terms.pause_ns()),
                 _ => terms.pause_ns(),
             };
-            kept.pause_until_ns = now_ns.saturating_add(pause_ns);
-            hot.due_ns.store(
-                kept.pause_until_ns.saturating_add(took_ns),
-                Ordering::Relaxed,
-            );
+            let until_ns = now_ns.saturating_add(pause_ns);
+            hot.pause_until(until_ns);
+            hot.due_ns
+                .store(until_ns.saturating_add(took_ns), Ordering::Relaxed);
             kept.is_told = true;
         }
         if kept.had == 0 && kept.idle >= 2 {

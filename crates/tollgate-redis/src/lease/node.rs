@@ -120,11 +120,11 @@ impl<C> Leases<C> {
             .with(user, |hot| hot.pool.withdraw(now_ns, 0));
     }
 
-    /// Forgets that the server had nothing: the key was reset.
+    /// Asks again, because the key was reset.
     pub(crate) fn forget(&self, user: &[u8]) {
         let _ = self.node.keys.with(user, |hot| {
-            hot.none_until_ns.store(0, Ordering::Relaxed);
-            hot.due_ns.store(0, Ordering::Relaxed);
+            hot.forget();
+            self.node.tell(hot);
         });
     }
 

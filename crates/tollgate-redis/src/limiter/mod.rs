@@ -242,8 +242,8 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
     ///   without what leases hold.
-    /// - A ban through this process ends its lease at once, and those of others when they next ask:
-    ///   within half a life.
+    /// - A ban takes what this process holds. Draws that are under way, and what other processes
+    ///   hold, may be spent until they next ask: within half a life.
     ///
     /// [Many machines](crate::guide::distributed) has the protocol, and how to choose.
     ///

@@ -318,12 +318,13 @@ impl<C: Client> RedisKey<'_, C> {
     /// [`Unavailable`] if the server does not answer, or if the key has a foreign value.
     pub async fn reset(&self) -> Result<(), Unavailable> {
         let _forgets = self.forgets();
+        let call = call::reset(&[self.part(0)]);
+        let server = &self.limiter.server;
+        let reset = server.call(&call, |_| Ok(())).await.map_err(why);
         if let Some(leases) = &self.limiter.leases {
             leases.forget(&self.user);
         }
-        let call = call::reset(&[self.part(0)]);
-        let server = &self.limiter.server;
-        server.call(&call, |_| Ok(())).await.map_err(why)
+        reset
     }
 
     /// Bans the key on the server, for at most 50 years, and returns how long it is banned. An
@@ -353,7 +354,12 @@ impl<C: Client> RedisKey<'_, C> {
         let read = |reply: &_| first(call::banned(&parts, reply)?);
         let server = &self.limiter.server;
         let call = call::ban(&parts, long);
-        server.call(&call, read).await.map_err(why)
+        let banned = server.call(&call, read).await.map_err(why);
+        if let Some(leases) = &self.limiter.leases {
+            // What was drawn in the meantime.
+            leases.drop_held(&self.user);
+        }
+        banned
     }
 
     /// Settles what the fallback took.

