@@ -57,6 +57,9 @@ impl Held {
 
     /// Takes `n` permits at a tick, if they are there.
     pub(crate) const fn spend(self, now_ns: u64, n: u64) -> Option<Spent> {
+        if now_ns >= self.until_ns() {
+            return None;
+        }
         let Some(left) = self.permits(now_ns).checked_sub(n) else {
             return None;
         };

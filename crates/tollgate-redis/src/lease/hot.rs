@@ -1,13 +1,15 @@
 //! The keys that a node has leases of, and how a key gets one.
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use papaya::HashMap;
 
+use crate::lease::holder::Brought;
+use crate::lease::keeper::Terms;
 use crate::lease::pool::Pool;
 
 /// A key that has a lease, or is to get one.
@@ -17,6 +19,16 @@ pub(crate) struct Hot {
     /// The key on the server.
     pub(crate) name: Vec<u8>,
     pub(crate) pool: Pool,
+    /// The number of the latest message, after which grants are made. A spender reads it without
+    /// the lock, and before it spends.
+    latest: AtomicU64,
+    /// Locked while a message is made, and while permits are put back.
+    asking: Mutex<()>,
+    /// Whether the task is told already.
+    is_queued: AtomicBool,
+    /// Whether the latest message has failed. Then the server, or the fallback, decides what the
+    /// process can't.
+    has_failed: AtomicBool,
     /// How many permits were asked for and not there, since the task looked.
     pub(crate) missed: AtomicU64,
     /// Until then the server has nothing for anyone, as it said.
@@ -30,8 +42,8 @@ pub(crate) struct Hot {
 /// What a process says to a request without asking the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// So many permits are left.
-    Granted { left: u64 },
+    /// So many permits are left. The grant was made after this message.
+    Granted { left: u64, message: u64 },
     /// Nothing is left before this.
     Denied { wait: Duration },
     /// The server decides.
@@ -47,6 +59,28 @@ impl Hot {
         self.pause_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
+    /// Takes out all permits but some, for a message: see [`Pool::withdraw`].
+    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64) {
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let withdrawn = self.pool.withdraw(now_ns, keep);
+        // ORDERING: Release. Who reads this message spends after it, or spent before and names an
+        // earlier one.
+        self.latest.store(message, Ordering::Release);
+        withdrawn
+    }
+
+    /// Puts back permits of a grant that were not used, unless a message has said since that they
+    /// are spent. Returns how many.
+    pub(crate) fn put_back(&self, now_ns: u64, n: u64, message: u64) -> u64 {
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_told = self.latest.load(Ordering::Relaxed) != message;
+        if is_told || now_ns >= self.pool.held().until_ns() {
+            return 0;
+        }
+        self.pool.put_back(now_ns, n);
+        n
+    }
+
     /// Forgets that the server had nothing.
     pub(crate) fn forget(&self) {
         for until in [&self.none_until_ns, &self.pause_until_ns, &self.due_ns] {
@@ -54,19 +88,45 @@ impl Hot {
         }
     }
 
-    /// Decides a request from what the process holds, at most `most` permits. Also returns whether
-    /// the task must be told to look at the key.
+    /// Takes the permits of an answer in: see [`Pool::answered`]. If some were lost, no earlier
+    /// grant is put back: `message` is the number of none.
+    pub(crate) fn answered(
+        &self,
+        now_ns: u64,
+        brought: &Brought,
+        until_ns: u64,
+        mark: u64,
+        message: u64,
+    ) -> u64 {
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let Brought { lost, granted, .. } = *brought;
+        let held = self.pool.answered(now_ns, lost, granted, until_ns, mark);
+        if lost > 0 {
+            self.latest.store(message, Ordering::Release);
+        }
+        held
+    }
+
+    pub(crate) fn set_failed(&self, has_failed: bool) {
+        self.has_failed.store(has_failed, Ordering::Relaxed);
+    }
+
+    /// Decides a request from what the process holds. Also returns whether the task must be told to
+    /// look at the key.
     pub(crate) fn decide(
         &self,
         now_ns: u64,
         n: u64,
-        most: u64,
+        terms: &Terms,
         asks_at_the_edge: bool,
     ) -> (Said, bool) {
+        // ORDERING: Acquire. It pairs with the stores of `withdraw` and `answered`: a grant that
+        // names a message was spent after it.
+        let message = self.latest.load(Ordering::Acquire);
         if let Some((left, tells)) = self.pool.spend(now_ns, n) {
-            return (Said::Granted { left }, tells);
+            return (Said::Granted { left, message }, tells);
         }
-        if n > most {
+        if n > terms.most || n == 0 {
             return (Said::Ask, false);
         }
         let tells = self.missed.fetch_add(n, Ordering::Relaxed) == 0;
@@ -75,11 +135,15 @@ impl Hot {
         let due_ns = self.due_ns.load(Ordering::Relaxed);
         let said = match has_lease || now_ns < due_ns {
             false => Said::Ask,
+            true if self.has_failed.load(Ordering::Relaxed) => Said::Ask,
             true if asks_at_the_edge && now_ns >= none_until_ns => Said::Ask,
             true => {
                 let wait_ns = due_ns.max(none_until_ns).saturating_sub(now_ns);
+                // The server knows when there is one permit.
+                let more_ns = terms.cost_ns.saturating_mul(n.saturating_sub(1));
+                let wait_ns = wait_ns.max(1_000_000).saturating_add(more_ns);
                 Said::Denied {
-                    wait: Duration::from_nanos(wait_ns.max(1_000_000)),
+                    wait: Duration::from_nanos(wait_ns),
                 }
             }
         };
@@ -95,6 +159,8 @@ pub(crate) struct HotKeys {
     /// How often keys were asked for in this second, by hash.
     cold: Box<[AtomicU32]>,
     hasher: RandomState,
+    /// The number of the latest message. The numbers of a node grow.
+    number: AtomicU64,
     /// Keys that the task is to look at.
     queue: Mutex<Vec<Arc<Hot>>>,
 }
@@ -112,6 +178,7 @@ impl HotKeys {
             keys: HashMap::with_hasher(RandomState::default()),
             cold: (0..COUNTS).map(|_| AtomicU32::new(0)).collect(),
             hasher: RandomState::default(),
+            number: AtomicU64::new(0),
             queue: Mutex::default(),
         }
     }
@@ -119,6 +186,12 @@ impl HotKeys {
     /// Calls a function with a key, if it has a lease or is to get one.
     pub(crate) fn with<T>(&self, user: &[u8], call: impl FnOnce(&Arc<Hot>) -> T) -> Option<T> {
         self.keys.pin().get(user).map(call)
+    }
+
+    /// Returns whether this is what requests of its key find.
+    pub(crate) fn has(&self, hot: &Arc<Hot>) -> bool {
+        self.with(&hot.user, |found| Arc::ptr_eq(found, hot))
+            .unwrap_or(false)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -151,12 +224,23 @@ impl HotKeys {
         }
     }
 
+    /// Returns a number for a message that no other one has.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.number
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1)
+    }
+
     /// Adds a key, for which the task is to get a lease.
     pub(crate) fn add(&self, user: &[u8], name: Vec<u8>) -> Arc<Hot> {
         let hot = Arc::new(Hot {
             user: user.into(),
             name,
             pool: Pool::default(),
+            latest: AtomicU64::new(0),
+            asking: Mutex::default(),
+            is_queued: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
             missed: AtomicU64::new(1),
             none_until_ns: AtomicU64::new(0),
             pause_until_ns: AtomicU64::new(0),
@@ -166,18 +250,31 @@ impl HotKeys {
         Arc::clone(keys.get_or_insert(user.into(), hot))
     }
 
+    /// Removes all keys. What was held counts as spent.
+    pub(crate) fn clear(&self) {
+        let _ = self.told();
+        self.keys.pin().clear();
+        self.cool();
+    }
+
     pub(crate) fn remove(&self, hot: &Hot) {
         let _ = self.keys.pin().remove(&hot.user);
     }
 
     /// Tells the task to look at a key.
     pub(crate) fn tell(&self, hot: &Arc<Hot>) {
-        self.queue().push(Arc::clone(hot));
+        if !hot.is_queued.swap(true, Ordering::Relaxed) {
+            self.queue().push(Arc::clone(hot));
+        }
     }
 
     /// Returns the keys that the task is to look at.
     pub(crate) fn told(&self) -> Vec<Arc<Hot>> {
-        std::mem::take(&mut *self.queue())
+        let told = std::mem::take(&mut *self.queue());
+        for hot in &told {
+            hot.is_queued.store(false, Ordering::Relaxed);
+        }
+        told
     }
 
     fn queue(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Hot>>> {

@@ -51,8 +51,12 @@ struct Kept {
     /// What was there when the demand was noted before, and when.
     had: u64,
     noted_ns: u64,
-    /// Whether a spender has asked for a draw.
+    /// Whether a spender has asked for a draw since the latest message.
     is_told: bool,
+    /// Whether the latest review has seen it.
+    is_reviewed: bool,
+    /// Whether the keeper's list has it.
+    is_listed: bool,
     /// How many reviews in a row have found that nobody asked for the key.
     idle: u32,
     /// Whether a message is under way, and since when.
@@ -64,7 +68,8 @@ struct Kept {
 pub(crate) struct Keeper {
     terms: Terms,
     kept: HashMap<Box<[u8]>, Kept>,
-    number: u64,
+    /// The keys that are to be looked at.
+    list: Vec<Arc<Hot>>,
     in_flight: usize,
     review_at_ns: u64,
     cool_at_ns: u64,
@@ -83,7 +88,7 @@ impl Keeper {
         Self {
             terms,
             kept: HashMap::new(),
-            number: 0,
+            list: Vec::new(),
             in_flight: 0,
             review_at_ns: 0,
             cool_at_ns: 0,
@@ -93,17 +98,25 @@ impl Keeper {
 
     /// Returns when the keeper is to be asked again at the latest.
     pub(crate) fn next_ns(&self) -> u64 {
-        let paused = self
-            .kept
-            .values()
-            .filter(|kept| kept.is_told && kept.sent_ns.is_none());
-        let next = paused.map(|kept| kept.hot.pause_until_ns()).min();
+        let waiting = self.list.iter().filter(|hot| {
+            let kept = self.kept.get(&hot.user);
+            kept.is_some_and(|kept| kept.is_wanted() && kept.sent_ns.is_none())
+        });
+        // With as many messages under way as may be, the next answer wakes the keeper.
+        let next = match self.in_flight < AT_ONCE {
+            true => waiting.map(|hot| hot.pause_until_ns()).min(),
+            false => None,
+        };
         next.unwrap_or(u64::MAX).min(self.review_at_ns)
     }
 
     /// Returns the messages that are to be sent now.
     pub(crate) fn messages(&mut self, keys: &HotKeys, counts: &Counts, now_ns: u64) -> Vec<Send> {
         for hot in keys.told() {
+            // One that was removed has a successor, or will have one.
+            if !keys.has(&hot) {
+                continue;
+            }
             let kept = self.kept.entry(hot.user.clone()).or_insert_with(|| Kept {
                 hot,
                 holder: Holder::default(),
@@ -111,14 +124,20 @@ impl Keeper {
                 had: 0,
                 noted_ns: now_ns,
                 is_told: false,
+                is_reviewed: true,
+                is_listed: false,
                 idle: 0,
                 sent_ns: None,
             });
             kept.is_told = true;
+            kept.list(&mut self.list);
         }
-        let reviews = now_ns >= self.review_at_ns;
-        if reviews {
+        if now_ns >= self.review_at_ns {
             self.review_at_ns = now_ns.saturating_add(self.terms.life_ns / 4);
+            for kept in self.kept.values_mut() {
+                kept.is_reviewed = false;
+                kept.list(&mut self.list);
+            }
         }
         if now_ns >= self.cool_at_ns {
             self.cool_at_ns = now_ns.saturating_add(1_000_000_000);
@@ -126,24 +145,25 @@ impl Keeper {
         }
         let mut messages = Vec::new();
         let (terms, turnaround_ns) = (self.terms, self.turnaround_ns);
-        for kept in self.kept.values_mut() {
-            if self.in_flight >= AT_ONCE {
-                break;
-            }
-            let is_due = kept.is_told && now_ns >= kept.hot.pause_until_ns() || reviews;
-            if !is_due || kept.sent_ns.is_some() {
+        for hot in std::mem::take(&mut self.list) {
+            let Some(kept) = self.kept.get_mut(&hot.user) else {
                 continue;
+            };
+            kept.is_listed = false;
+            let is_due = kept.is_told && now_ns >= hot.pause_until_ns() || !kept.is_reviewed;
+            if is_due && self.in_flight < AT_ONCE && kept.sent_ns.is_none() {
+                if let Some(ask) = kept.message(keys, terms, turnaround_ns, now_ns) {
+                    self.in_flight = self.in_flight.saturating_add(1);
+                    kept.sent_ns = Some(now_ns);
+                    counts.asked(&ask);
+                    messages.push(Send {
+                        hot: Arc::clone(&hot),
+                        ask,
+                    });
+                }
             }
-            let number = self.number.saturating_add(1);
-            if let Some(ask) = kept.message(terms, turnaround_ns, number, reviews, now_ns) {
-                self.number = number.max(ask.number);
-                self.in_flight = self.in_flight.saturating_add(1);
-                kept.sent_ns = Some(now_ns);
-                counts.asked(&ask);
-                messages.push(Send {
-                    hot: Arc::clone(&kept.hot),
-                    ask,
-                });
+            if kept.is_wanted() {
+                kept.list(&mut self.list);
             }
         }
         messages
@@ -155,7 +175,7 @@ impl Keeper {
         &mut self,
         keys: &HotKeys,
         counts: &Counts,
-        hot: &Hot,
+        hot: &Arc<Hot>,
         answer: Result<Leased, u64>,
         now_ns: u64,
     ) {
@@ -168,8 +188,10 @@ impl Keeper {
         let leased = match answer {
             Ok(leased) => leased,
             Err(pause_ns) => {
+                hot.set_failed(true);
                 hot.pause_until(now_ns.saturating_add(pause_ns));
                 kept.is_told = true;
+                kept.list(&mut self.list);
                 return;
             }
         };
@@ -181,13 +203,11 @@ impl Keeper {
         };
         let until = brought.sent_ns.saturating_add(terms.spendable_ns());
         let mark = kept.demand.target() / 2;
-        kept.had = kept
-            .hot
-            .pool
-            .answered(now_ns, brought.lost, brought.granted, until, mark);
+        let none = keys.next_number();
+        hot.set_failed(false);
+        kept.had = hot.answered(now_ns, &brought, until, mark, none);
         kept.noted_ns = now_ns;
         counts.answered(&brought);
-        kept.is_told = false;
         if brought.granted < wanted {
             let wait_ns = leased.wait.saturating_mul(1000);
             // Nobody gets anything before this. Who is denied is told when this node asks again.
@@ -202,6 +222,13 @@ impl Keeper {
             hot.due_ns
                 .store(until_ns.saturating_add(took_ns), Ordering::Relaxed);
             kept.is_told = true;
+            kept.list(&mut self.list);
+        } else {
+            // The spender that reaches the mark asks. Nobody does if nothing is there.
+            kept.is_told &= kept.had == 0;
+            if wanted > 0 {
+                hot.forget();
+            }
         }
         if kept.had == 0 && kept.idle >= 2 {
             let _ = self.kept.remove(&hot.user);
@@ -210,14 +237,14 @@ impl Keeper {
     }
 
     /// Returns the messages that give everything back.
-    pub(crate) fn closing(&mut self, counts: &Counts, now_ns: u64) -> Vec<Send> {
+    pub(crate) fn closing(&mut self, keys: &HotKeys, counts: &Counts, now_ns: u64) -> Vec<Send> {
         let mut messages = Vec::new();
         for kept in self.kept.values_mut() {
-            let (_, returns) = kept.hot.pool.withdraw(now_ns, 0);
+            let number = keys.next_number();
+            let (_, returns) = kept.hot.withdraw(now_ns, 0, number);
             if returns > 0 {
-                self.number = self.number.saturating_add(1);
                 let ask = Ask {
-                    number: self.number,
+                    number,
                     keeps: 0,
                     returns,
                     wants: 0,
@@ -234,15 +261,28 @@ impl Keeper {
 }
 
 impl Kept {
+    /// Returns whether the keeper is to look at the key.
+    const fn is_wanted(&self) -> bool {
+        self.is_told || !self.is_reviewed
+    }
+
+    /// Enters the key in the keeper's list.
+    fn list(&mut self, list: &mut Vec<Arc<Hot>>) {
+        if !std::mem::replace(&mut self.is_listed, true) {
+            list.push(Arc::clone(&self.hot));
+        }
+    }
+
     /// Returns the message about the key, if there is anything to ask or to return.
     fn message(
         &mut self,
+        keys: &HotKeys,
         terms: Terms,
         turnaround_ns: u64,
-        number: u64,
-        reviews: bool,
         now_ns: u64,
     ) -> Option<Ask> {
+        let reviews = !std::mem::replace(&mut self.is_reviewed, true);
+        let is_told = std::mem::replace(&mut self.is_told, false);
         if let Some((ask, first_ns)) = self.holder.unanswered() {
             // It has the same number, so it takes effect once.
             if now_ns < first_ns.saturating_add(terms.spendable_ns() / 2) {
@@ -277,14 +317,13 @@ impl Kept {
         let keep = target.saturating_mul(2);
         let ends_soon = held.until_ns() < now_ns.saturating_add(terms.life_ns / 2);
         let wants = target.saturating_sub(has);
-        let has_reason = self.is_told && wants > 0 || has > keep || ends_soon && has > 0;
-        if !has_reason {
-            self.is_told = false;
-            if self.idle < 2 {
-                return None;
-            }
+        let is_short = (is_told || missed > 0) && wants > 0;
+        let has_reason = is_short || has > keep || ends_soon && has > 0;
+        if !has_reason && self.idle < 2 {
+            return None;
         }
-        let (keeps, returns) = self.hot.pool.withdraw(now_ns, keep);
+        let number = keys.next_number();
+        let (keeps, returns) = self.hot.withdraw(now_ns, keep, number);
         let ask = Ask {
             number,
             keeps,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{mem, process};
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -21,13 +21,15 @@ use crate::limit::kind::Kind;
 use crate::server::RedisServer;
 use crate::server::call::{self, Leased, Message, Part};
 
+/// How long a key waits after a message without an answer, if there is no outage.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// A key and the answer about it, or for how long nothing is to be asked.
 type Answered = (Arc<Hot>, Result<Leased, u64>);
 
 /// The leases of one limit.
 pub(crate) struct Leases<C> {
     node: Arc<Node<C>>,
-    is_running: AtomicBool,
     /// Starts the task, which only a client without borrows can have.
     start: fn(&Handle, &Arc<Node<C>>),
 }
@@ -37,14 +39,16 @@ struct Node<C> {
     kind: Kind,
     leasing: Leasing,
     terms: Terms,
-    /// What the server calls this process.
-    name: [u8; 8],
+    /// What the server calls this process, but for the process's id: a process that is forked off
+    /// has the same name here.
+    name: u64,
     time: Time,
     keys: HotKeys,
     counts: Counts,
     answers: Mutex<Vec<Answered>>,
     wake: Notify,
     is_closed: AtomicBool,
+    is_running: AtomicBool,
 }
 
 impl<C: Client + 'static> Leases<C> {
@@ -61,15 +65,15 @@ impl<C: Client + 'static> Leases<C> {
                 kind,
                 leasing,
                 terms,
-                name: RandomState::new().hash_one(0).to_le_bytes(),
+                name: RandomState::new().hash_one(0),
                 time,
                 keys: HotKeys::new(leasing.keys()),
                 counts: Counts::default(),
                 answers: Mutex::default(),
                 wake: Notify::new(),
                 is_closed: AtomicBool::new(false),
+                is_running: AtomicBool::new(false),
             }),
-            is_running: AtomicBool::new(false),
             start: |runtime, node| drop(runtime.spawn(run(Arc::clone(node)))),
         }
     }
@@ -82,17 +86,15 @@ impl<C> Leases<C> {
         said.unwrap_or(Said::Ask)
     }
 
-    /// Puts back permits that were not used after all. Returns how many.
-    pub(crate) fn put_back(&self, user: &[u8], n: u64) -> u64 {
+    /// Puts back permits of a grant that were not used, unless the server was told since that they
+    /// are spent. Returns how many.
+    pub(crate) fn put_back(&self, user: &[u8], n: u64, message: u64) -> u64 {
         let now_ns = self.node.time.now_ns();
-        let put = |hot: &Arc<Hot>| match now_ns < hot.pool.held().until_ns() {
-            true => {
-                hot.pool.put_back(now_ns, n);
-                n
-            }
-            false => 0,
-        };
-        self.node.keys.with(user, put).unwrap_or(0)
+        let put = self
+            .node
+            .keys
+            .with(user, |hot| hot.put_back(now_ns, n, message));
+        put.unwrap_or(0)
     }
 
     pub(crate) fn stats(&self) -> LeaseStats {
@@ -113,14 +115,12 @@ impl<C> Leases<C> {
 
     /// Takes out what the process holds of a key, which then counts as spent: the key is banned.
     pub(crate) fn drop_held(&self, user: &[u8]) {
-        let now_ns = self.node.time.now_ns();
-        let _ = self
-            .node
-            .keys
-            .with(user, |hot| hot.pool.withdraw(now_ns, 0));
+        let (now_ns, message) = (self.node.time.now_ns(), self.node.keys.next_number());
+        let keys = &self.node.keys;
+        let _ = keys.with(user, |hot| hot.withdraw(now_ns, 0, message));
     }
 
-    /// Asks again, because the key was reset.
+    /// Asks again, because the key was reset, or permits came back.
     pub(crate) fn forget(&self, user: &[u8]) {
         let _ = self.node.keys.with(user, |hot| {
             hot.forget();
@@ -137,12 +137,12 @@ impl<C> Leases<C> {
         let hot = node.keys.add(user, name.to_vec());
         node.keys.tell(&hot);
         node.wake.notify_one();
-        if !self.is_running.swap(true, Ordering::Relaxed) {
-            match Handle::try_current() {
-                Ok(runtime) => (self.start)(&runtime, node),
-                // Without a runtime, nobody could have asked.
-                Err(_) => self.is_running.store(false, Ordering::Relaxed),
+        match Handle::try_current() {
+            Ok(runtime) if !node.is_running.swap(true, Ordering::Relaxed) => {
+                (self.start)(&runtime, node);
             }
+            // The task runs, or nobody could have asked.
+            _ => {}
         }
     }
 }
@@ -150,7 +150,7 @@ impl<C> Leases<C> {
 impl<C> Node<C> {
     fn spend(&self, hot: &Arc<Hot>, n: u64) -> Said {
         let now_ns = self.time.now_ns();
-        let (said, tells) = hot.decide(now_ns, n, self.terms.most, self.leasing.asks());
+        let (said, tells) = hot.decide(now_ns, n, &self.terms, self.leasing.asks());
         if tells {
             self.tell(hot);
         }
@@ -171,13 +171,14 @@ impl<C> Node<C> {
 /// Asks the server about all keys, until the limit is dropped.
 async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
     let mut keeper = Keeper::new(node.terms);
+    let _running = Running(&node);
     loop {
         let now_ns = node.time.now_ns();
         for (hot, answer) in node.answers() {
             keeper.answered(&node.keys, &node.counts, &hot, answer, now_ns);
         }
         if node.is_closed.load(Ordering::Relaxed) {
-            for send in keeper.closing(&node.counts, now_ns) {
+            for send in keeper.closing(&node.keys, &node.counts, now_ns) {
                 send_one(Arc::clone(&node), send).await;
             }
             return;
@@ -191,6 +192,17 @@ async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
     }
 }
 
+/// The task. It ends with its runtime, and then another one can begin.
+struct Running<'a, C>(&'a Node<C>);
+
+impl<C> Drop for Running<'_, C> {
+    fn drop(&mut self) {
+        // What it knew of the keys is lost. Those that are busy get leases again.
+        self.0.keys.clear();
+        self.0.is_running.store(false, Ordering::Relaxed);
+    }
+}
+
 async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
     let part = Part {
         key: &send.hot.name,
@@ -198,7 +210,7 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
         n: 0,
     };
     let message = Message {
-        node: node.name,
+        node: (node.name ^ u64::from(process::id())).to_le_bytes(),
         ask: send.ask,
         life: node.terms.life_ns / 1000,
     };
@@ -207,7 +219,10 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
     };
     let answer = node.server.call(&call, call::leased).await;
     let answer = answer.map_err(|(_, outage)| {
-        let pause = outage.probe_in.max(Duration::from_millis(10));
+        let pause = match outage.number {
+            Some(_) => outage.probe_in.max(PAUSE),
+            None => PAUSE,
+        };
         u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX)
     });
     let mut answers = node.answers.lock().unwrap_or_else(PoisonError::into_inner);

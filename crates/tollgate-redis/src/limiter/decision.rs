@@ -7,6 +7,7 @@ use std::num::NonZeroU64;
 use tollgate::{Denied, Granted, Tick};
 
 use crate::limit::kind::{Mark, Taken};
+use crate::limit::rate::Ticks;
 use crate::outage::Decider;
 use crate::outage::fallback::Episode;
 
@@ -47,12 +48,18 @@ impl Grant {
         }
     }
 
-    /// Returns a grant of permits that the process held, of which some are left.
-    pub(crate) fn by_lease(n: u64, left: u64) -> Self {
+    /// Returns a grant of permits that the process held after a message, of which some are left.
+    pub(crate) fn by_lease(n: u64, left: u64, message: u64) -> Self {
         Self {
             granted: Granted::new(n, Tick::from_nanos(0)).with_remaining(left, NonZeroU64::MIN),
             decider: Decider::Lease,
-            mark: Mark::default(),
+            mark: Mark {
+                at: Ticks {
+                    whole: message,
+                    part: 0,
+                },
+                ..Mark::default()
+            },
             episode: Episode::None,
         }
     }

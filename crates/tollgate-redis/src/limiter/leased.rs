@@ -24,7 +24,7 @@ pub(crate) async fn take<C: Client>(
     // Without this, callers in a loop would let no other task run, not even the one that draws.
     consume_budget().await;
     match leases.spend(&key.user, n) {
-        Said::Granted { left } => Ok(Grant::by_lease(n, left)),
+        Said::Granted { left, message } => Ok(Grant::by_lease(n, left, message)),
         Said::Denied { wait } => Err(key.denial(Denied::later(n, wait), Decider::Lease)),
         Said::Ask => ask(key, leases, n).await,
     }

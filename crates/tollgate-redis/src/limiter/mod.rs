@@ -236,14 +236,17 @@ impl<C: Client + 'static> RedisLimiter<C> {
     ///
     /// - A process with nothing left denies, unless it [asks](Leasing::asking_at_the_edge).
     /// - While the server does not answer, a process spends what it holds, for at most the life of
-    ///   a lease. Then the fallback decides. One that is killed holds its permits for as long, and
-    ///   they count as spent.
-    /// - [`undo`](RedisKey::undo) of a lease's grant puts the permits back into this process.
+    ///   a lease, and then the fallback decides. One that is killed holds its permits for as long,
+    ///   and they count as spent.
+    /// - [`undo`](RedisKey::undo) and [`settle`](RedisKey::settle) put the permits of a lease's
+    ///   grant back into this process, unless it has told the server since that they are spent:
+    ///   then they stay taken. It tells the server a few times a second for each busy key.
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
     ///   without what leases hold.
     /// - A ban takes what this process holds. Draws that are under way, and what other processes
-    ///   hold, may be spent until they next ask: within half a life.
+    ///   hold, may be spent until they next ask: at most for a life.
+    /// - A process that forks must do so before its first request.
     ///
     /// [Many machines](crate::guide::distributed) has the protocol, and how to choose.
     ///
@@ -370,7 +373,8 @@ impl<C> RedisKey<'_, C> {
     pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
         let deputy = &self.limiter.deputy;
         if let (Decider::Lease, Some(leases)) = (grant.decider, &self.limiter.leases) {
-            return leases.put_back(&self.user, grant.granted.n());
+            let message = grant.mark.at.whole;
+            return leases.put_back(&self.user, grant.granted.n(), message);
         }
         if deputy.decider() != grant.decider {
             return 0;

@@ -289,7 +289,7 @@ impl<C: Client> RedisKey<'_, C> {
         if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
             settled.returned = match &self.limiter.leases {
                 Some(leases) if grant.decider == Decider::Lease => {
-                    leases.put_back(&self.user, unused)
+                    leases.put_back(&self.user, unused, grant.mark.at.whole)
                 }
                 _ => self.give(unused, Some(grant.mark)).await?,
             };
@@ -383,7 +383,11 @@ impl<C: Client> RedisKey<'_, C> {
         let parts = [(self.part(n), mark)];
         let read = |reply: &_| first(call::given(&parts, reply)?);
         let server = &self.limiter.server;
-        server.call(&call::give(&parts), read).await.map_err(why)
+        let given = server.call(&call::give(&parts), read).await.map_err(why);
+        if let Some(leases) = &self.limiter.leases {
+            leases.forget(&self.user);
+        }
+        given
     }
 }
 

@@ -54,9 +54,11 @@ if state.ban > 0 then
   kept = 0
 end
 returns = math.min(returns, has - kept)
-state.kind.back(state, returns)
+if state.ban == 0 then
+  state.kind.back(state, returns)
+end
 out = math.max(out - has + kept, 0)
-state.kind.floor(state, now, out)
+state.kind.floor(state, now, out, true)
 -- At most half of what is there, so that something is left for the node that asks next.
 local room = state.kind.room(state, 2 * wants)
 granted = math.min(wants, math.ceil(room / 2))

@@ -44,7 +44,7 @@ local function settle(state)
     if redis.call('EXISTS', KEYS[2]) == 1 then
       return foreign()
     end
-    state.kind.floor(state, now, 0)
+    state.kind.floor(state, now, 0, true)
     return nil, 0, 0
   end
   local out, look, version = -1, 0, 0
@@ -88,6 +88,6 @@ local function settle(state)
       redis.call('DEL', KEYS[2])
     end
   end
-  state.kind.floor(state, now, out)
+  state.kind.floor(state, now, out, true)
   return nil, out, look
 end

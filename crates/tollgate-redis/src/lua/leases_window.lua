@@ -1,7 +1,7 @@
--- Permits that were out when a window began may be spent in it.
-function window.floor(state, at, out)
+-- Permits that were out at a moment of a window, or are out now, may be spent in it.
+function window.floor(state, at, out, is_now)
   local begins = state.ends - state.period
-  if at > begins then
+  if is_now or at > begins then
     state.count = math.max(state.count, out)
   elseif state.slides == 1 and at > begins - state.period then
     state.before = math.max(state.before, out)
@@ -45,6 +45,9 @@ end
 
 -- Returns how long it takes until there may be one permit: at most until the window ends.
 function window.wait(state)
+  if window.room(state, 1) > 0 then
+    return 0
+  end
   local left = math.max(state.ends - now, 0)
   if state.slides == 1 and state.before > 0 and state.count < state.limit then
     -- A permit of the window before stops to count each period / before.

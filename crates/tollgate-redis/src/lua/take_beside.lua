@@ -7,13 +7,17 @@ if state.err then
 end
 local permits
 permits, state.most = struct.unpack('<dd', ARGV[2])
+if permits == 0 then
+  -- It takes nothing, so no lease matters.
+  return { state.fits and 1 or 0, now, state.kind.tell(state) }
+end
 local failed = settle(state)
 if failed then
   return failed
 end
 local granted = 0
 local reply = state.kind.tell(state)
-if permits > 0 and state.kind.room(state, permits) == permits then
+if state.kind.room(state, permits) == permits then
   granted = 1
   state.kind.draw(state, permits)
   state.kind.write(state)

@@ -29,6 +29,7 @@ fn no_limit_is_exceeded_in_any_order_of_events() {
     assert_kept(Model::of_messages(SLOTS));
     assert_kept(Model::of_clocks(WINDOW));
     assert_kept(Model::of_restarts(SLOTS));
+    assert_kept(Model::of_undos(WINDOW).with_ticks(3));
     // The others have the most states: debug builds visit fewer.
     assert_kept(Model::of_clocks(BUCKET).with_ticks(4));
     if !cfg!(debug_assertions) {
@@ -37,6 +38,7 @@ fn no_limit_is_exceeded_in_any_order_of_events() {
             assert_kept(Model::of_clocks(kind));
             assert_kept(Model::of_restarts(kind));
         }
+        assert_kept(Model::of_undos(WINDOW));
     }
 }
 

@@ -33,10 +33,13 @@ pub(super) enum Mistake {
     EndedLeaseIsReturned,
     /// The node spends what it has returned.
     ReturnedIsSpent,
+    /// The node puts back a permit that was not used after all, although it has told the server
+    /// that it is spent.
+    PutBackLate,
 }
 
 impl Mistake {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::EndsEarly,
         Self::CountsFromTheAnswer,
         Self::ClockStandsStill,
@@ -46,12 +49,14 @@ impl Mistake {
         Self::AnswersAreReadTwice,
         Self::EndedLeaseIsReturned,
         Self::ReturnedIsSpent,
+        Self::PutBackLate,
     ];
 
     /// Returns the models in which it is found.
     pub(super) fn models(self) -> Vec<Model> {
         let (bucket, window, slots) = (super::BUCKET, super::WINDOW, super::SLOTS);
         let models = match self {
+            Self::PutBackLate => return vec![Model::of_undos(window)],
             Self::EndsEarly | Self::NoMargin => [bucket, window, slots].map(Model::of_clocks),
             _ => [bucket, window, slots].map(Model::of_messages),
         };
@@ -77,6 +82,8 @@ pub(super) struct Model {
     ticks: u64,
     /// How many nodes restart.
     restarts: u64,
+    /// Whether permits are put back that were not used after all.
+    undoes: bool,
     mistake: Option<Mistake>,
 }
 
@@ -90,6 +97,9 @@ struct Node {
     busy: u64,
     clock: u64,
     asked: u64,
+    /// Permits that may be put back: of this window, and of earlier ones.
+    recent: u64,
+    earlier: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -144,6 +154,11 @@ pub(super) enum Action {
     Leave {
         node: usize,
     },
+    /// A permit of this window, or of an earlier one, was not used after all.
+    Undo {
+        node: usize,
+        is_recent: bool,
+    },
     /// Somebody takes a permit without a lease.
     Take,
     Restart {
@@ -163,6 +178,7 @@ impl Model {
             messages: [2, 1],
             ticks: 4,
             restarts: 0,
+            undoes: false,
             mistake: None,
         }
     }
@@ -183,6 +199,14 @@ impl Model {
         Self {
             messages: [1, 1],
             restarts: 1,
+            ..Self::of_messages(kind)
+        }
+    }
+
+    /// Permits of windows are put back.
+    pub(super) fn of_undos(kind: Kind) -> Self {
+        Self {
+            undoes: true,
             ..Self::of_messages(kind)
         }
     }
@@ -259,6 +283,9 @@ impl Model {
             if slow != Some(i) {
                 node.clock += 1;
             }
+            if self.kind.begins(state.now) {
+                node.earlier += std::mem::take(&mut node.recent);
+            }
             // Work that outlives its lease stops.
             if node.clock * TICK_NS >= node.held.until_ns() {
                 node.busy = 0;
@@ -317,6 +344,11 @@ impl stateright::Model for Model {
             if node.held.spend(now, 1).is_some() {
                 actions.push(Action::Spend { node: i });
             }
+            for (is_recent, count) in [(true, node.recent), (false, node.earlier)] {
+                if count > 0 {
+                    actions.push(Action::Undo { node: i, is_recent });
+                }
+            }
             if node.busy > 0 {
                 actions.push(Action::Leave { node: i });
             }
@@ -350,6 +382,9 @@ impl stateright::Model for Model {
                     node.held = held;
                 }
                 node.asked += 1;
+                if !self.is(Mistake::PutBackLate) {
+                    (node.recent, node.earlier) = (0, 0);
+                }
                 let ask = Ask {
                     number: node.asked,
                     keeps: keeps + node.busy,
@@ -393,6 +428,7 @@ impl stateright::Model for Model {
                 if self.is_slots() {
                     node.busy += 1;
                 }
+                node.recent += u64::from(self.undoes);
                 state.spent += 1;
             }
             Action::Leave { node } => {
@@ -400,6 +436,14 @@ impl stateright::Model for Model {
                 node.busy -= 1;
                 node.held = node.held.returned(node.clock * TICK_NS, 1);
                 state.spent -= 1;
+            }
+            Action::Undo { node, is_recent } => {
+                let node = state.nodes.get_mut(node)?;
+                node.held = node.held.returned(node.clock * TICK_NS, 1);
+                match is_recent {
+                    true => (node.recent, state.spent) = (node.recent - 1, state.spent - 1),
+                    false => node.earlier -= 1,
+                }
             }
             Action::Take => {
                 if !state.server.take(self.kind, 1) {

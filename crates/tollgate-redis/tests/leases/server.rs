@@ -30,6 +30,11 @@ impl Kind {
         }
     }
 
+    /// Returns whether a window begins at a tick.
+    pub(super) fn begins(self, now: u64) -> bool {
+        matches!(self, Self::Window { period, .. } if now.is_multiple_of(period))
+    }
+
     /// Returns what is left of what was used when the clock reaches a tick.
     pub(super) fn decayed(self, used: u64, now: u64) -> u64 {
         match self {
@@ -102,11 +107,12 @@ impl Server {
         mistake: Option<Mistake>,
     ) -> Option<Answer> {
         let lease = self.leases.get(&node).copied();
-        if let Some(lease) = lease
-            && mistake != Some(Mistake::NumbersAreIgnored)
-            && ask.number <= lease.latest.number
-        {
-            return (ask.number == lease.latest.number).then_some(lease.latest);
+        let latest = lease.map(|lease| lease.latest);
+        let is_late = |latest: &Answer| {
+            mistake != Some(Mistake::NumbersAreIgnored) && ask.number <= latest.number
+        };
+        if let Some(latest) = latest.filter(is_late) {
+            return (ask.number == latest.number).then_some(latest);
         }
         let out = lease.map_or(0, |lease| lease.out);
         let (keeps, returns) = match mistake {

@@ -37,6 +37,8 @@ impl Random {
 
 /// One node.
 struct Node {
+    /// Another one after each restart.
+    name: u64,
     keys: HotKeys,
     keeper: Keeper,
     counts: Counts,
@@ -176,7 +178,8 @@ impl Scene {
         };
         let limit = limit.expect("a limit");
         let terms = Leasing::new().terms(&limit).expect("leases");
-        let node = || Node {
+        let node = |name| Node {
+            name,
             keys: HotKeys::new(1000),
             keeper: Keeper::new(terms),
             counts: Counts::default(),
@@ -192,7 +195,7 @@ impl Scene {
             events: BinaryHeap::new(),
             what: BTreeMap::new(),
             number: 0,
-            nodes: (0..self.nodes).map(|_| node()).collect(),
+            nodes: (0..self.nodes as u64).map(node).collect(),
             servers: BTreeMap::new(),
             spent: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -295,6 +298,7 @@ impl Simulation {
         if is_up != self.nodes[node].is_up {
             // A node that went down has forgotten everything.
             self.nodes[node].is_up = is_up;
+            self.nodes[node].name += 1000;
             self.nodes[node].keys = HotKeys::new(1000);
             self.nodes[node].keeper = Keeper::new(self.terms);
             self.nodes[node].answers.clear();
@@ -307,10 +311,10 @@ impl Simulation {
         let possible = self.asked.entry(key).or_default().take(&scene, now, false);
         self.result.possible += u64::from(possible);
         let user = key.to_le_bytes();
-        let most = self.terms.most;
+        let terms = self.terms;
         let node_of = &mut self.nodes[node];
         let decided = node_of.keys.with(&user, |hot| {
-            let (said, tells) = hot.decide(now, 1, most, false);
+            let (said, tells) = hot.decide(now, 1, &terms, false);
             if tells {
                 node_of.keys.tell(hot);
             }
@@ -362,7 +366,7 @@ impl Simulation {
         }
         for send in sends {
             let message = Message {
-                node: (node as u64).to_le_bytes(),
+                node: self.nodes[node].name.to_le_bytes(),
                 ask: send.ask,
                 life: self.terms.life_ns / 1000,
             };

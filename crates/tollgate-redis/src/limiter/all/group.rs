@@ -120,7 +120,11 @@ impl<C: Client> Group<'_, C> {
                 Ordering::Greater if put_back => {
                     if let (Some(settled), Some(leases)) = (settled.last_mut(), &key.limiter.leases)
                     {
-                        settled.returned = leases.put_back(&key.user, n.saturating_sub(actual));
+                        settled.returned = leases.put_back(
+                            &key.user,
+                            n.saturating_sub(actual),
+                            mark.map_or(0, |mark| mark.at.whole),
+                        );
                         settled.lost = n.saturating_sub(actual).saturating_sub(settled.returned);
                     }
                 }

@@ -5,6 +5,7 @@ mod group;
 use std::error::Error;
 use std::fmt;
 use std::mem;
+use std::sync::Arc;
 
 use tokio::task::consume_budget;
 use tollgate::Denied;
@@ -38,7 +39,8 @@ pub(crate) use group::{check, take, take_without};
 /// # One call, or several
 ///
 /// Limits with the same server and the same hash tag are decided in one call. Other callers see all
-/// of it or nothing. By default [`Keys`](crate::Keys) gives a user's limits the same tag.
+/// of it or nothing. One that [leases](crate::RedisLimiter::leased) is decided by itself. By
+/// default [`Keys`](crate::Keys) gives a user's limits the same tag.
 ///
 /// Limits with other tags, or on other servers, are decided in calls of their own, in the order in
 /// which their first limit was given. If one denies, the earlier calls are undone, with one call
@@ -80,16 +82,16 @@ impl<'a, C> RedisAll<'a, C> {
     pub fn new(keys: Vec<RedisKey<'a, C>>) -> Result<Self, AllError> {
         let mut groups = Vec::<Group<'a, C>>::new();
         for (index, key) in keys.into_iter().enumerate() {
-            let same = groups.iter_mut().find(|group| group.is_of(&key));
-            match same {
-                Some(group)
-                    if group
-                        .keys
-                        .iter()
-                        .any(|(_, other)| other.name() == key.name()) =>
-                {
-                    return Err(AllError::Twice { index });
-                }
+            let is_same = |other: &RedisKey<'_, C>| {
+                Arc::ptr_eq(&other.limiter.server, &key.limiter.server)
+                    && other.name() == key.name()
+            };
+            let mut earlier = groups.iter().flat_map(|group| &group.keys);
+            if earlier.any(|(_, other)| is_same(other)) {
+                return Err(AllError::Twice { index });
+            }
+            let group = groups.iter_mut().find(|group| group.is_of(&key));
+            match group {
                 Some(group) => group.keys.push((index, key)),
                 None => groups.push(Group {
                     keys: vec![(index, key)],
