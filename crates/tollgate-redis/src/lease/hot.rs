@@ -9,8 +9,8 @@ use foldhash::fast::RandomState;
 use papaya::HashMap;
 
 use crate::lease::holder::Brought;
-use crate::lease::keeper::Terms;
 use crate::lease::pool::Pool;
+use crate::lease::terms::Terms;
 
 /// A key that has a lease, or is to get one.
 #[derive(Debug)]

@@ -9,38 +9,11 @@ use crate::lease::demand::{Demand, Spending};
 use crate::lease::holder::{Ask, Holder};
 use crate::lease::hot::{Hot, HotKeys};
 use crate::lease::stats::Counts;
+use crate::lease::terms::Terms;
 use crate::server::call::Leased;
 
 /// At most this many messages are under way.
 const AT_ONCE: usize = 128;
-
-/// After an answer without permits, a node waits for this long, or until half of what it may hold
-/// is refilled.
-const LONGEST_PAUSE_NS: u64 = 12_500_000;
-
-/// The numbers of a lease.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
-    pub(crate) life_ns: u64,
-    /// The most permits that a node may hold of a key.
-    pub(crate) most: u64,
-    /// How long a permit takes to refill.
-    pub(crate) cost_ns: u64,
-}
-
-impl Terms {
-    /// Returns how long permits may be spent, from when the message was sent: the life less a 50th.
-    /// So clocks may differ by 2 %, which no two do.
-    pub(crate) const fn spendable_ns(&self) -> u64 {
-        self.life_ns.saturating_sub(self.life_ns / 50)
-    }
-
-    fn pause_ns(&self) -> u64 {
-        let half = self.cost_ns.saturating_mul(self.most.div_ceil(2));
-        half.min(LONGEST_PAUSE_NS)
-            .max(self.cost_ns.min(LONGEST_PAUSE_NS))
-    }
-}
 
 /// What the keeper knows of a key.
 #[derive(Debug)]

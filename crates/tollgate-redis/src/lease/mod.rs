@@ -41,6 +41,7 @@ mod options;
 pub(crate) mod pool;
 pub(crate) mod stats;
 mod sync;
+mod terms;
 pub(crate) mod time;
 
 pub(crate) use hot::Said;

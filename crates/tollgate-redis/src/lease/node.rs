@@ -13,9 +13,10 @@ use tokio::time::timeout;
 
 use crate::client::Client;
 use crate::lease::hot::{Hot, HotKeys, Said};
-use crate::lease::keeper::{Keeper, Send, Terms};
+use crate::lease::keeper::{Keeper, Send};
 use crate::lease::options::Leasing;
 use crate::lease::stats::{Counts, LeaseStats};
+use crate::lease::terms::Terms;
 use crate::lease::time::Time;
 use crate::limit::kind::Kind;
 use crate::server::RedisServer;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::lease::held::MOST_HELD;
-use crate::lease::keeper::Terms;
+use crate::lease::terms::Terms;
 use crate::limit::Limit;
 use crate::limit::kind::{Kind, Shape};
 

@@ -10,9 +10,10 @@ use tollgate::Quota;
 use crate::decisions::leases::Reference;
 use crate::lease::holder::Answer;
 use crate::lease::hot::{Hot, HotKeys, Said};
-use crate::lease::keeper::{Keeper, Terms};
+use crate::lease::keeper::Keeper;
 use crate::lease::options::Leasing;
 use crate::lease::stats::Counts;
+use crate::lease::terms::Terms;
 use crate::limit::Limit;
 use crate::server::call::{Leased, Message};
 

@@ -1,4 +1,5 @@
-//! While the service's store is down, Envoy gets the answer of the rule's fallback.
+//! While the service's store is down, Envoy gets the answer of the rule's fallback. A denial that
+//! is remembered would answer in its place.
 
 use crate::redis_server::on_each_server;
 use crate::support::Service;
@@ -18,7 +19,8 @@ fn while_the_store_is_down_envoy_gets_the_answer_of_the_fallback() {
             private.start(true);
             let policy = format!(
                 "[store]\nredis = '{}'\nbudget = '20s'\nfallback = '{fallback}'\n\
-                 [[rule]]\nname = 'client'\nkey = 'client-ip'\nlimit = '3/365d'",
+                 [[rule]]\nname = 'client'\nkey = 'client-ip'\nlimit = '3/365d'\n\
+                 remember = false",
                 private.url()
             );
             runtime.block_on(async {

@@ -54,7 +54,8 @@ impl Tab {
     pub(crate) async fn names(&self, role: &str) -> Vec<String> {
         let parts = self.parts().await.into_iter();
         let parts = parts.filter(|part| part.role == role);
-        parts.map(|part| part.name).collect()
+        // Before its layout is done, a name can end with the space between a label and its control.
+        parts.map(|part| part.name.trim().to_owned()).collect()
     }
 
     /// Returns the controls, headings and pictures without a name, each as its role and its tag.
