@@ -42,7 +42,7 @@ pub(crate) struct Hot {
 /// What a process says to a request without asking the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// So many permits are left. The grant was made after this message.
+    /// The permits are granted, and `left` remain. The grant was made after this message.
     Granted { left: u64, message: u64 },
     /// Nothing is left before this.
     Denied { wait: Duration },

@@ -30,7 +30,7 @@ struct Kept {
     is_reviewed: bool,
     /// Whether the keeper's list has it.
     is_listed: bool,
-    /// How many reviews in a row have found that nobody asked for the key.
+    /// How many reviews in a row have found that no request came for the key.
     idle: u32,
     /// Whether a message is under way, and since when.
     sent_ns: Option<u64>,
@@ -183,7 +183,8 @@ impl Keeper {
         counts.answered(&brought);
         if brought.granted < wanted {
             let wait_ns = leased.wait.saturating_mul(1000);
-            // Nobody gets anything before this. Who is denied is told when this node asks again.
+            // The server grants nothing before this. A denied request is told when this node asks
+            // again.
             hot.none_until_ns
                 .store(sent_ns.saturating_add(wait_ns), Ordering::Relaxed);
             let pause_ns = match brought.granted {
@@ -197,7 +198,7 @@ impl Keeper {
             kept.is_told = true;
             kept.list(&mut self.list);
         } else {
-            // The spender that reaches the mark asks. Nobody does if nothing is there.
+            // The spender that reaches the mark asks. There is none if the pool is empty.
             kept.is_told &= kept.had == 0;
             if wanted > 0 {
                 hot.forget();

@@ -1,8 +1,8 @@
 //! Leases: permits that a node draws ahead of need, and spends without a round trip.
 //!
 //! ```text
-//!  spenders ── spend ──► pool: one word ◄── withdraw, answered ── keeper ◄── ask, answer ──► server
-//!  (many threads)        (permits, until when)                    (one task)                 (a script)
+//!  spenders ─ spend ─► pool ◄─ withdraw, answered ─ keeper ◄─ ask, answer ─► server
+//!  (many threads)   (one word)                    (one task)               (a script)
 //! ```
 //!
 //! # The protocol

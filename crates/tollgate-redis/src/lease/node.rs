@@ -104,7 +104,7 @@ impl<C> Leases<C> {
         node.counts.seen(held, node.keys.len())
     }
 
-    /// Returns whether the process holds so many permits.
+    /// Returns whether the process holds `n` permits.
     pub(crate) fn holds(&self, user: &[u8], n: u64) -> bool {
         let now_ns = self.node.time.now_ns();
         let held = self
@@ -142,7 +142,7 @@ impl<C> Leases<C> {
             Ok(runtime) if !node.is_running.swap(true, Ordering::Relaxed) => {
                 (self.start)(&runtime, node);
             }
-            // The task runs, or nobody could have asked.
+            // The task runs already. (Without a runtime, no call could have been made.)
             _ => {}
         }
     }

@@ -69,7 +69,7 @@ impl Leasing {
     }
 
     /// Lets a process with nothing left ask the server, and wait for it, in place of a denial. So
-    /// nobody is denied for what no process holds.
+    /// a request is denied only if the permits are spent, or if other processes hold them.
     #[must_use]
     pub const fn asking_at_the_edge(self) -> Self {
         Self {

@@ -7,8 +7,7 @@
 --   life     how long its lease is, in microseconds
 --   most     the permits of a full burst, or of a window, or the slots
 -- Returns the number of the answered message, how many permits the node may keep, how many it got,
--- how long it takes until there is one more if it got fewer than it wants, how many nodes have
--- leases, and now.
+-- and how long it takes until there is one more if it got fewer than it wants.
 -- A second more than the longest life, because other nodes may have longer leases.
 local LONGEST_MS = '61000'
 local node = string.sub(ARGV[2], 1, 8)
@@ -28,8 +27,7 @@ local function answer(kept, granted)
   if granted < wants then
     wait = state.kind.wait(state)
   end
-  local nodes = math.max(redis.call('HLEN', KEYS[2]) - 1, 0)
-  return struct.pack('<dddddd', number, kept, granted, wait, nodes, now)
+  return struct.pack('<dddd', number, kept, granted, wait)
 end
 
 local has, kept, granted, latest = 0, 0, 0, -1

@@ -20,7 +20,7 @@ function slots.back() end
 -- What is out is in the leases alone.
 function slots.write() end
 
--- Nobody knows when a slot is given back.
+-- When a slot is given back is not known.
 function slots.wait()
   return 0
 end

@@ -139,10 +139,8 @@ pub(crate) struct Message {
 pub(crate) struct Leased {
     pub(crate) answer: Answer,
     /// How long it takes until there is a permit, in microseconds, if the node got fewer than it
-    /// wants. 0 if nobody knows.
+    /// wants. 0 if that is not known.
     pub(crate) wait: u64,
-    /// How many nodes have a lease.
-    pub(crate) nodes: u64,
 }
 
 /// Sends a message about a lease. [`leased`] reads the reply. Nothing is sent about logs, which
@@ -187,13 +185,8 @@ pub(crate) fn leased(reply: &Reply) -> Result<Leased, BadReply> {
         keeps: told.next(MOST_HELD)?,
         granted: told.next(MOST_HELD)?,
     };
-    let (wait, nodes) = (told.next(4 * SPAN)?, told.next(packed::MOST)?);
-    told.next(SPAN)?;
-    told.end(Leased {
-        answer,
-        wait,
-        nodes,
-    })
+    let wait = told.next(4 * SPAN)?;
+    told.end(Leased { answer, wait })
 }
 
 fn call<'a>(

@@ -1,5 +1,6 @@
 //! The word of what is held, against numbers of their own, for random operations.
 
+use crate::decisions::Random;
 use crate::lease::held::{Held, MOST_HELD, Spent};
 
 const UNIT_NS: u64 = 1 << 24;
@@ -9,7 +10,7 @@ const UNIT_NS: u64 = 1 << 24;
 struct Plain {
     permits: u64,
     until_ns: u64,
-    /// A spender that leaves at most this many permits asks, if nobody has.
+    /// The first spender that leaves at most this many permits asks for a draw.
     mark: u64,
     is_asked: bool,
 }
@@ -21,20 +22,6 @@ impl Plain {
         } else {
             0
         }
-    }
-}
-
-/// Random numbers from a seed (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    /// Returns a number below `limit`, which is not 0.
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let next = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D);
-        ((u128::from(next) * u128::from(limit)) >> 64) as u64
     }
 }
 

@@ -159,7 +159,7 @@ pub(super) enum Action {
         node: usize,
         is_recent: bool,
     },
-    /// Somebody takes a permit without a lease.
+    /// A caller takes a permit without a lease.
     Take,
     Restart {
         node: usize,
@@ -212,7 +212,7 @@ impl Model {
     }
 
     /// Both nodes have faults.
-    pub(super) fn deep(self) -> Self {
+    pub(super) fn with_two_faulty(self) -> Self {
         Self { faulty: 2, ..self }
     }
 

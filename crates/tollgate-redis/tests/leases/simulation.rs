@@ -1,5 +1,5 @@
 //! Nodes, a server and a network in virtual time: the crate's own code, except for the server,
-//! which counts exactly, and for the task, of which this is the loop. A seed reproduces a run.
+//! which counts exactly, and for the task's loop, which this file has. A seed reproduces a run.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tollgate::Quota;
 
+use crate::decisions::Random;
 use crate::decisions::leases::Reference;
 use crate::lease::holder::Answer;
 use crate::lease::hot::{Hot, HotKeys, Said};
@@ -19,22 +20,6 @@ use crate::server::call::{Leased, Message};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
-
-/// Random numbers from a seed (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
-    }
-}
 
 /// One node.
 struct Node {
@@ -268,7 +253,6 @@ impl Simulation {
                         granted,
                     },
                     wait,
-                    nodes: server.nodes() as u64,
                 };
                 self.result.messages += 1;
                 let time = now + self.trip();
