@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
+use foldhash::fast::SeedableRandomState;
 use papaya::HashMap;
 
 use crate::lease::holder::Brought;
@@ -155,10 +155,10 @@ impl Hot {
 #[derive(Debug)]
 pub(crate) struct HotKeys {
     most: usize,
-    keys: HashMap<Box<[u8]>, Arc<Hot>, RandomState>,
+    keys: HashMap<Box<[u8]>, Arc<Hot>, SeedableRandomState>,
     /// How often keys were asked for in this second, by hash.
     cold: Box<[AtomicU32]>,
-    hasher: RandomState,
+    hasher: SeedableRandomState,
     /// The number of the latest message. The numbers of a node grow.
     number: AtomicU64,
     /// Keys that the task is to look at.
@@ -172,12 +172,12 @@ const HOT_AFTER: u32 = 8;
 const COUNTS: usize = 4096;
 
 impl HotKeys {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize, hasher: SeedableRandomState) -> Self {
         Self {
             most,
-            keys: HashMap::with_hasher(RandomState::default()),
+            keys: HashMap::with_hasher(hasher.clone()),
             cold: (0..COUNTS).map(|_| AtomicU32::new(0)).collect(),
-            hasher: RandomState::default(),
+            hasher,
             number: AtomicU64::new(0),
             queue: Mutex::default(),
         }

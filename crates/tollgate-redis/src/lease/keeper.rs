@@ -1,7 +1,7 @@
 //! What one node does about all its leases: when it asks, and for how much. Nothing here waits, or
 //! reads a clock, so a test drives it in virtual time.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -40,7 +40,8 @@ struct Kept {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     terms: Terms,
-    kept: HashMap<Box<[u8]>, Kept>,
+    /// In an order that a seed reproduces.
+    kept: BTreeMap<Box<[u8]>, Kept>,
     /// The keys that are to be looked at.
     list: Vec<Arc<Hot>>,
     in_flight: usize,
@@ -60,7 +61,7 @@ impl Keeper {
     pub(crate) fn new(terms: Terms) -> Self {
         Self {
             terms,
-            kept: HashMap::new(),
+            kept: BTreeMap::new(),
             list: Vec::new(),
             in_flight: 0,
             review_at_ns: 0,

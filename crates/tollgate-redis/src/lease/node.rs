@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{mem, process};
 
+use foldhash::fast::SeedableRandomState;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -68,7 +69,7 @@ impl<C: Client + 'static> Leases<C> {
                 terms,
                 name: RandomState::new().hash_one(0),
                 time,
-                keys: HotKeys::new(leasing.keys()),
+                keys: HotKeys::new(leasing.keys(), SeedableRandomState::random()),
                 counts: Counts::default(),
                 answers: Mutex::default(),
                 wake: Notify::new(),

@@ -131,10 +131,12 @@ struct Lease {
 }
 
 /// A key with its leases.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reference {
     used: Used,
     leases: BTreeMap<[u8; 8], Lease>,
+    /// Whether what is out is refilled, which is a mistake.
+    pub(crate) refills_what_is_out: bool,
 }
 
 impl Reference {
@@ -142,7 +144,19 @@ impl Reference {
         Self {
             used: used(&limit.kind, quota, slides, now),
             leases: BTreeMap::new(),
+            refills_what_is_out: false,
         }
+    }
+
+    /// Returns the number of a node's latest message, if the node has a lease.
+    pub(crate) fn latest(&mut self, now: u128, node: [u8; 8]) -> Option<u64> {
+        self.settle(now);
+        self.leases.get(&node).map(|lease| lease.number)
+    }
+
+    /// Takes permits back.
+    pub(crate) fn give(&mut self, now: u128, n: u64) {
+        self.used.back(now, n.into());
     }
 
     /// Returns how many nodes have a lease.
@@ -168,6 +182,9 @@ impl Reference {
 
     fn settle(&mut self, now: u128) {
         self.used.advance(now);
+        if self.refills_what_is_out {
+            return self.leases.retain(|_, lease| lease.ends > now);
+        }
         let mut ended: Vec<_> = self
             .leases
             .iter()
