@@ -15,6 +15,8 @@ pub(crate) struct Spending {
     pub(crate) spent: u64,
     /// Permits that were asked for, and not there.
     pub(crate) missed: u64,
+    /// The most of them that one request asked for.
+    pub(crate) largest: u64,
     pub(crate) for_ns: u64,
     /// How long an answer takes.
     pub(crate) turnaround_ns: u64,
@@ -32,6 +34,7 @@ impl Demand {
         let Spending {
             spent,
             missed,
+            largest,
             for_ns,
             turnaround_ns,
         } = spending;
@@ -39,8 +42,8 @@ impl Demand {
         let lasts = turnaround_ns.saturating_mul(2).max(LASTS_NS);
         // A short time says little: a draw of one permit that was used at once is no rate.
         let needs = scaled(asked, lasts, for_ns.max(turnaround_ns).max(1_000_000));
-        // What was missed must be there next time.
-        let needs = needs.max(missed);
+        // So that it is granted next time.
+        let needs = needs.max(largest);
         let shrunk = self.target.saturating_sub(self.target.div_ceil(4));
         self.target = needs.max(shrunk).min(most);
     }

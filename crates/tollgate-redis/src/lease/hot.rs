@@ -1,6 +1,6 @@
 //! The keys that a node has leases of, and how a key gets one.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) struct Hot {
     has_failed: AtomicBool,
     /// How many permits were asked for and not there, since the task looked.
     pub(crate) missed: AtomicU64,
+    /// The most of them that one request asked for.
+    pub(crate) largest: AtomicU64,
     /// Until then the server has nothing for anyone, as it said.
     pub(crate) none_until_ns: AtomicU64,
     /// The task asks nothing before this.
@@ -130,6 +132,9 @@ impl Hot {
             return (Said::Ask, false);
         }
         let tells = self.missed.fetch_add(n, Ordering::Relaxed) == 0;
+        if n > self.largest.load(Ordering::Relaxed) {
+            self.largest.store(n, Ordering::Relaxed);
+        }
         let none_until_ns = self.none_until_ns.load(Ordering::Relaxed);
         let has_lease = now_ns < self.pool.held().until_ns();
         let due_ns = self.due_ns.load(Ordering::Relaxed);
@@ -156,7 +161,8 @@ impl Hot {
 pub(crate) struct HotKeys {
     most: usize,
     keys: HashMap<Box<[u8]>, Arc<Hot>, SeedableRandomState>,
-    /// How often keys were asked for in this second, by hash.
+    /// How often keys were asked for in this second: for each group of keys, a part of the hash of
+    /// one, and how much more often it was asked for than the others.
     cold: Box<[AtomicU32]>,
     hasher: SeedableRandomState,
     /// The number of the latest message. The numbers of a node grow.
@@ -168,15 +174,22 @@ pub(crate) struct HotKeys {
 /// A key that was asked for this often in a second gets a lease.
 const HOT_AFTER: u32 = 8;
 
-/// Keys share this many counts, so that a key can get a lease a little early.
-const COUNTS: usize = 4096;
+/// A denied request counts as much as this many, so that a scarce key soon gets a lease: nodes with
+/// leases get turns.
+const DENIED: u32 = 4;
+
+/// Into how many groups keys are divided.
+const GROUPS: usize = 16_384;
+
+/// The bits of a count. The others are of a hash.
+const COUNT: u32 = 0xff;
 
 impl HotKeys {
     pub(crate) fn new(most: usize, hasher: SeedableRandomState) -> Self {
         Self {
             most,
             keys: HashMap::with_hasher(hasher.clone()),
-            cold: (0..COUNTS).map(|_| AtomicU32::new(0)).collect(),
+            cold: (0..GROUPS).map(|_| AtomicU32::new(0)).collect(),
             hasher,
             number: AtomicU64::new(0),
             queue: Mutex::default(),
@@ -205,14 +218,32 @@ impl HotKeys {
         held.fold(0, u64::saturating_add)
     }
 
-    /// Notes that a key without a lease is asked for. Returns whether it is to get one now.
-    pub(crate) fn is_getting_hot(&self, user: &[u8]) -> bool {
-        let hash = usize::try_from(self.hasher.hash_one(user) % COUNTS as u64).unwrap_or_default();
-        let Some(count) = self.cold.get(hash) else {
+    pub(crate) fn hash(&self, of: &impl Hash) -> u64 {
+        self.hasher.hash_one(of)
+    }
+
+    /// Notes that a key without a lease is asked for, or that the server has denied it. Returns
+    /// whether it is to get one now.
+    pub(crate) fn is_getting_hot(&self, user: &[u8], is_denied: bool) -> bool {
+        let hash = self.hash(&user);
+        let group = usize::try_from(hash % GROUPS as u64).unwrap_or_default();
+        let Some(cold) = self.cold.get(group) else {
             return false;
         };
-        let before = count.fetch_add(1, Ordering::Relaxed);
-        before >= HOT_AFTER && self.keys.len() < self.most
+        let tag = u32::try_from(hash >> 32).unwrap_or_default() & !COUNT;
+        let weight = if is_denied { DENIED } else { 1 };
+        let (seen, before) = {
+            let word = cold.load(Ordering::Relaxed);
+            (word & !COUNT, word & COUNT)
+        };
+        // Others may change the word in between, so some requests are not counted.
+        let next = match before.checked_sub(weight) {
+            _ if seen == tag => tag | before.saturating_add(weight).min(COUNT),
+            Some(less) => seen | less,
+            None => tag | weight,
+        };
+        cold.store(next, Ordering::Relaxed);
+        seen == tag && before >= HOT_AFTER && self.keys.len() < self.most
     }
 
     /// Begins to count the next second.
@@ -242,6 +273,7 @@ impl HotKeys {
             is_queued: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             missed: AtomicU64::new(1),
+            largest: AtomicU64::new(1),
             none_until_ns: AtomicU64::new(0),
             pause_until_ns: AtomicU64::new(0),
             due_ns: AtomicU64::new(0),

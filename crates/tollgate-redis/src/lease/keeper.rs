@@ -15,6 +15,13 @@ use crate::server::call::Leased;
 /// At most this many messages are under way.
 const AT_ONCE: usize = 128;
 
+/// Messages are sent together, this often: 200 times a second.
+const PACE_NS: u64 = 5_000_000;
+
+/// A node that waits for its turn asks after this time at the latest: others may have returned
+/// permits.
+const LONGEST_PAUSE_NS: u64 = 1_000_000_000;
+
 /// What the keeper knows of a key.
 #[derive(Debug)]
 struct Kept {
@@ -24,6 +31,8 @@ struct Kept {
     /// What was there when the demand was noted before, and when.
     had: u64,
     noted_ns: u64,
+    /// What the server counts as out since its latest answer.
+    out: u64,
     /// Whether a spender has asked for a draw since the latest message.
     is_told: bool,
     /// Whether the latest review has seen it.
@@ -45,6 +54,8 @@ pub(crate) struct Keeper {
     /// The keys that are to be looked at.
     list: Vec<Arc<Hot>>,
     in_flight: usize,
+    /// No message is sent before this.
+    send_at_ns: u64,
     review_at_ns: u64,
     cool_at_ns: u64,
     turnaround_ns: u64,
@@ -64,6 +75,7 @@ impl Keeper {
             kept: BTreeMap::new(),
             list: Vec::new(),
             in_flight: 0,
+            send_at_ns: 0,
             review_at_ns: 0,
             cool_at_ns: 0,
             turnaround_ns: 0,
@@ -81,7 +93,8 @@ impl Keeper {
             true => waiting.map(|hot| hot.pause_until_ns()).min(),
             false => None,
         };
-        next.unwrap_or(u64::MAX).min(self.review_at_ns)
+        let next = next.unwrap_or(u64::MAX).min(self.review_at_ns);
+        next.max(self.send_at_ns)
     }
 
     /// Returns the messages that are to be sent now.
@@ -96,6 +109,7 @@ impl Keeper {
                 holder: Holder::default(),
                 demand: Demand::default(),
                 had: 0,
+                out: 0,
                 noted_ns: now_ns,
                 is_told: false,
                 is_reviewed: true,
@@ -118,6 +132,9 @@ impl Keeper {
             keys.cool();
         }
         let mut messages = Vec::new();
+        if now_ns < self.send_at_ns {
+            return messages;
+        }
         let (terms, turnaround_ns) = (self.terms, self.turnaround_ns);
         for hot in std::mem::take(&mut self.list) {
             let Some(kept) = self.kept.get_mut(&hot.user) else {
@@ -139,6 +156,9 @@ impl Keeper {
             if kept.is_wanted() {
                 kept.list(&mut self.list);
             }
+        }
+        if !messages.is_empty() {
+            self.send_at_ns = now_ns.saturating_add(PACE_NS);
         }
         messages
     }
@@ -180,6 +200,7 @@ impl Keeper {
         let none = keys.next_number();
         hot.set_failed(false);
         kept.had = hot.answered(now_ns, &brought, until, mark, none);
+        kept.out = kept.had;
         kept.noted_ns = now_ns;
         counts.answered(&brought);
         if brought.granted < wanted {
@@ -188,10 +209,11 @@ impl Keeper {
             // again.
             hot.none_until_ns
                 .store(sent_ns.saturating_add(wait_ns), Ordering::Relaxed);
-            let pause_ns = match brought.granted {
-                0 => wait_ns.max(terms.pause_ns()),
-                _ => terms.pause_ns(),
-            };
+            // At random, so that no node always asks just before another one.
+            let pause_ns = terms.pause_ns();
+            let pause_ns = pause_ns / 2 + pause_ns / 1024 * (keys.hash(&none) % 1024);
+            let turn_ns = leased.turn.saturating_mul(1000).min(LONGEST_PAUSE_NS);
+            let pause_ns = pause_ns.max(turn_ns);
             let until_ns = now_ns.saturating_add(pause_ns);
             hot.pause_until(until_ns);
             hot.due_ns
@@ -257,7 +279,9 @@ impl Kept {
         now_ns: u64,
     ) -> Option<Ask> {
         let reviews = !std::mem::replace(&mut self.is_reviewed, true);
-        let is_told = std::mem::replace(&mut self.is_told, false);
+        // A review may come before the node's turn to draw.
+        let may_draw = now_ns >= self.hot.pause_until_ns();
+        let is_told = may_draw && std::mem::replace(&mut self.is_told, false);
         if let Some((ask, first_ns)) = self.holder.unanswered() {
             // It has the same number, so it takes effect once.
             if now_ns < first_ns.saturating_add(terms.spendable_ns() / 2) {
@@ -268,11 +292,13 @@ impl Kept {
         let held = self.hot.pool.held();
         let has = held.permits(now_ns);
         let missed = self.hot.missed.swap(0, Ordering::Relaxed);
+        let largest = self.hot.largest.swap(0, Ordering::Relaxed);
         let spent = self.had.saturating_sub(has);
         self.demand.note(
             Spending {
                 spent,
                 missed,
+                largest,
                 for_ns: now_ns.saturating_sub(self.noted_ns),
                 turnaround_ns,
             },
@@ -291,9 +317,13 @@ impl Kept {
         // What a node holds beyond twice the target is of more use to others.
         let keep = target.saturating_mul(2);
         let ends_soon = held.until_ns() < now_ns.saturating_add(terms.life_ns / 2);
-        let wants = target.saturating_sub(has);
+        let wants = match may_draw {
+            true => target.saturating_sub(has),
+            false => 0,
+        };
         let is_short = (is_told || missed > 0) && wants > 0;
-        let has_reason = is_short || has > keep || ends_soon && has > 0;
+        let is_untold = terms.is_window && reviews && self.out > has;
+        let has_reason = is_short || is_untold || has > keep || ends_soon && has > 0;
         if !has_reason && self.idle < 2 {
             return None;
         }

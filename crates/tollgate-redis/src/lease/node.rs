@@ -130,10 +130,11 @@ impl<C> Leases<C> {
         });
     }
 
-    /// Notes that the server is asked about a key, which gets a lease if this happens often.
-    pub(crate) fn note(&self, user: &[u8], name: &[u8]) {
+    /// Notes that the server is asked about a key, or has denied it. The key gets a lease if this
+    /// happens often.
+    pub(crate) fn note(&self, user: &[u8], name: &[u8], is_denied: bool) {
         let node = &self.node;
-        if !node.keys.is_getting_hot(user) {
+        if !node.keys.is_getting_hot(user, is_denied) {
             return;
         }
         let hot = node.keys.add(user, name.to_vec());

@@ -124,6 +124,7 @@ impl Leasing {
             life_ns: life.saturating_mul(1000),
             most: most.clamp(1, MOST_HELD / 2),
             cost_ns: period.saturating_mul(1000) / permits.max(1),
+            is_window: matches!(limit.kind, Kind::Window(_)),
         })
     }
 }

@@ -12,6 +12,9 @@ pub(crate) struct Terms {
     pub(crate) most: u64,
     /// How long a permit takes to refill.
     pub(crate) cost_ns: u64,
+    /// Whether what is out when a window begins counts in it: then the server must know soon what
+    /// is spent.
+    pub(crate) is_window: bool,
 }
 
 impl Terms {

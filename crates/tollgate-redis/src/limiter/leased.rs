@@ -42,7 +42,7 @@ async fn ask<C: Client>(
     let part = key.part(n);
     let busy = || key.denial(Denied::busy(n), Decider::Server);
     let call = call::take_beside(part).ok_or_else(busy)?;
-    leases.note(&key.user, key.name());
+    leases.note(&key.user, key.name(), false);
     let sent = key.sent();
     let read = |reply: &_| call::taken(&[part], reply);
     let granted = |taken: &Result<_, _>| n > 0 && taken.is_ok();
@@ -52,6 +52,7 @@ async fn ask<C: Client>(
             Ok(Grant::by_server(grant, false))
         }
         Ok(Err((_, denied))) => {
+            leases.note(&key.user, key.name(), true);
             key.remember(n, &denied, sent);
             Err(key.denial(denied, Decider::Server))
         }

@@ -7,7 +7,8 @@
 --   life     how long its lease is, in microseconds
 --   most     the permits of a full burst, or of a window, or the slots
 -- Returns the number of the answered message, how many permits the node may keep, how many it got,
--- and how long it takes until there is one more if it got fewer than it wants.
+-- how long it takes until there is one more if it got fewer than it wants, and until it is the node's
+-- turn to ask again if nothing was left or others wait.
 -- A second more than the longest life, because other nodes may have longer leases.
 local LONGEST_MS = '61000'
 local node = string.sub(ARGV[2], 1, 8)
@@ -17,17 +18,18 @@ if state.err then
   return state
 end
 state.most = most
-local failed, out, look = settle(state)
+local failed, out, look, turn = settle(state)
 if failed then
   return failed
 end
 
+local mine = 0
 local function answer(kept, granted)
   local wait = 0
   if granted < wants then
     wait = state.kind.wait(state)
   end
-  return struct.pack('<dddd', number, kept, granted, wait)
+  return struct.pack('<ddddd', number, kept, granted, wait, mine)
 end
 
 local has, kept, granted, latest = 0, 0, 0, -1
@@ -57,26 +59,35 @@ if state.ban == 0 then
 end
 out = math.max(out - has + kept, 0)
 state.kind.floor(state, now, out, true)
--- At most half of what is there, so that something is left for the node that asks next.
-local room = state.kind.room(state, 2 * wants)
-granted = math.min(wants, math.ceil(room / 2))
-if room >= 2 * wants then
-  granted = wants
-end
+-- An equal share for this node, and for each one that waits for its turn, or for one that may ask.
+local refill = state.kind.refill(state)
+local between = refill + math.floor(refill / 2)
+local shares = 1 + math.max(math.ceil((turn - now) / between), 1)
+local room = state.kind.room(state, shares * wants)
+granted = math.min(wants, math.ceil(room / shares))
 state.kind.draw(state, granted)
 out = out + granted
+if granted < wants and (granted == room or turn > now) then
+  -- Nothing is left, or others wait. A turn comes in the time in which one and a half permits are
+  -- refilled, so that most turns find one.
+  local due = now + state.kind.wait(state)
+  turn = math.min(math.max(turn, due) + between, due + life)
+  mine = turn - now
+end
 if kept + granted > 0 then
   local ends = now + life
   look = look > now and math.min(look, ends) or ends
   redis.call('HSET', KEYS[2], node,
     struct.pack('<ddddd', kept + granted, ends, number, kept, granted))
-  write_sum(out, look)
-  redis.call('PEXPIRE', KEYS[2], LONGEST_MS)
-elseif out == 0 then
-  redis.call('DEL', KEYS[2])
 else
   redis.call('HDEL', KEYS[2], node)
-  write_sum(out, math.max(look, now))
+  look = math.max(look, now)
+end
+if out > 0 or turn > now then
+  write_sum(out, look, turn)
+  redis.call('PEXPIRE', KEYS[2], LONGEST_MS)
+else
+  redis.call('DEL', KEYS[2])
 end
 state.kind.write(state)
 return answer(kept, granted)

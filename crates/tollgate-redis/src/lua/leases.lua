@@ -4,8 +4,8 @@
 --   number   the latest message of the node, and the answer to it:
 --   kept     how many permits it kept
 --   granted  how many it got
--- The field '!' has the sum of what is out, the tick from which on leases may have ended, and the
--- version of this format.
+-- The field '!' has the sum of what is out, the tick from which on leases may have ended, the tick at
+-- which the last of the nodes that wait for their turn is to ask, and the version of this format.
 --
 -- What is used is never less than what is out, so that permits that are not spent yet are not
 -- refilled: each kind has a floor.
@@ -13,8 +13,8 @@ local function is_number(number, most)
   return number >= 0 and number <= most and number % 1 == 0
 end
 
-local function write_sum(out, look)
-  redis.call('HSET', KEYS[2], '!', struct.pack('<ddd', out, look, 1))
+local function write_sum(out, look, turn)
+  redis.call('HSET', KEYS[2], '!', struct.pack('<dddd', out, look, turn, 1))
 end
 
 local function foreign()
@@ -36,8 +36,8 @@ local function read_lease(value)
   return nil
 end
 
--- Ends leases, and raises what is used to what was out. Returns what is out now, and when to look
--- for ended leases again; or an error.
+-- Ends leases, and raises what is used to what was out. Returns what is out now, when to look for
+-- ended leases again, and the last turn; or an error.
 local function settle(state)
   local sum = redis.call('HGET', KEYS[2], '!')
   if not sum then
@@ -45,13 +45,16 @@ local function settle(state)
       return foreign()
     end
     state.kind.floor(state, now, 0, true)
-    return nil, 0, 0
+    return nil, 0, 0, 0
   end
-  local out, look, version = -1, 0, 0
-  if #sum == 24 then
-    out, look, version = struct.unpack('<ddd', sum)
+  local out, look, turn, version = -1, 0, 0, 0
+  if #sum == 32 then
+    out, look, turn, version = struct.unpack('<dddd', sum)
   end
-  if not (version == 1 and is_number(out, 2 ^ 53) and is_number(look, 2 * SPAN)) then
+  if not (
+    version == 1 and is_number(out, 2 ^ 53) and is_number(look, 2 * SPAN)
+    and is_number(turn, 2 * SPAN)
+  ) then
     return foreign()
   end
   if now >= look then
@@ -82,12 +85,12 @@ local function settle(state)
     if #ended > 0 then
       state.kind.write(state)
     end
-    if redis.call('HLEN', KEYS[2]) > 1 then
-      write_sum(out, look)
+    if redis.call('HLEN', KEYS[2]) > 1 or turn > now then
+      write_sum(out, look, turn)
     else
       redis.call('DEL', KEYS[2])
     end
   end
   state.kind.floor(state, now, out, true)
-  return nil, out, look
+  return nil, out, look, turn
 end

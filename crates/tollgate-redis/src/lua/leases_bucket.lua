@@ -73,3 +73,8 @@ function bucket.wait(state)
   end
   return math.max(whole - state.latest, state.ban - now, 0)
 end
+
+-- Returns how long a permit takes to refill.
+function bucket.refill(state)
+  return math.max(math.floor(state.d / state.n), 1)
+end

@@ -24,3 +24,8 @@ function slots.write() end
 function slots.wait()
   return 0
 end
+
+-- A turn each millisecond.
+function slots.refill()
+  return 1000
+end

@@ -55,3 +55,8 @@ function window.wait(state)
   end
   return math.max(left, state.ban - now)
 end
+
+-- Returns how long a permit takes to refill, on average.
+function window.refill(state)
+  return math.max(math.floor(state.period / state.limit), 1)
+end

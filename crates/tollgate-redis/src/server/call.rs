@@ -141,6 +141,9 @@ pub(crate) struct Leased {
     /// How long it takes until there is a permit, in microseconds, if the node got fewer than it
     /// wants. 0 if that is not known.
     pub(crate) wait: u64,
+    /// How long it takes until it is the node's turn to ask again, in microseconds, if nothing was
+    /// left.
+    pub(crate) turn: u64,
 }
 
 /// Sends a message about a lease. [`leased`] reads the reply. Nothing is sent about logs, which
@@ -186,7 +189,8 @@ pub(crate) fn leased(reply: &Reply) -> Result<Leased, BadReply> {
         granted: told.next(MOST_HELD)?,
     };
     let wait = told.next(4 * SPAN)?;
-    told.end(Leased { answer, wait })
+    let turn = told.next(4 * SPAN)?;
+    told.end(Leased { answer, wait, turn })
 }
 
 fn call<'a>(

@@ -104,6 +104,16 @@ impl Used {
         }
     }
 
+    /// Returns how long a permit takes to refill.
+    fn refill(&self) -> u128 {
+        let refill = match *self {
+            Self::Bucket { line, .. } => line.period / line.n,
+            Self::Window { limit, period, .. } => period / limit,
+            Self::Slots { .. } => 1000,
+        };
+        refill.max(1)
+    }
+
     fn draw(&mut self, n: u128) {
         match self {
             Self::Bucket { line, idle } => *idle += n * line.period,
@@ -135,6 +145,10 @@ struct Lease {
 pub(crate) struct Reference {
     used: Used,
     leases: BTreeMap<[u8; 8], Lease>,
+    /// The last turn of a node that waits, and how long it takes until that of the node that asked
+    /// last, if it is to wait.
+    turn: u128,
+    pub(crate) mine: u128,
     /// Whether what is out is refilled, which is a mistake.
     pub(crate) refills_what_is_out: bool,
 }
@@ -144,6 +158,8 @@ impl Reference {
         Self {
             used: used(&limit.kind, quota, slides, now),
             leases: BTreeMap::new(),
+            turn: 0,
+            mine: 0,
             refills_what_is_out: false,
         }
     }
@@ -171,7 +187,22 @@ impl Reference {
                 let due = (idle + line.period).saturating_sub(line.reach());
                 due.div_ceil(line.n).saturating_sub(now)
             }
-            Used::Window { period, window, .. } => (window + 1) * period - (now + ORIGIN),
+            Used::Window { .. } if self.used.room(now) > 0 => 0,
+            Used::Window {
+                limit,
+                period,
+                slides,
+                count,
+                before,
+                window,
+            } => {
+                let left = (window + 1) * period - (now + ORIGIN);
+                // A permit of the window before stops to count each period / before.
+                match slides && before > 0 && count < limit {
+                    true => left.min(period / before + 1),
+                    false => left,
+                }
+            }
             Used::Slots { .. } => 0,
         }
     }
@@ -204,6 +235,7 @@ impl Reference {
     /// Returns the number, what is kept and what is granted.
     pub(crate) fn ask(&mut self, now: u128, message: &Message) -> [u64; 3] {
         self.settle(now);
+        self.mine = 0;
         let Message { node, ask, life } = *message;
         let lease = self.leases.get(&node).copied();
         if let Some(lease) = lease.filter(|lease| ask.number <= lease.number) {
@@ -218,12 +250,16 @@ impl Reference {
         }
         let room = self.used.room(now);
         let wants = u128::from(ask.wants);
-        let granted = if room >= 2 * wants {
-            wants
-        } else {
-            wants.min(room.div_ceil(2))
-        };
+        let refill = self.used.refill();
+        let between = refill + refill / 2;
+        let shares = 1 + self.turn.saturating_sub(now).div_ceil(between).max(1);
+        let granted = wants.min(room.div_ceil(shares));
         self.used.draw(granted);
+        if granted < wants && (granted == room || self.turn > now) {
+            let due = now + self.wait(now);
+            self.turn = (self.turn.max(due) + between).min(due + u128::from(life));
+            self.mine = self.turn - now;
+        }
         self.leases.remove(&node);
         if kept + granted > 0 {
             let lease = Lease {
@@ -274,9 +310,9 @@ fn used(kind: &Kind, quota: Quota, slides: bool, now: u128) -> Used {
 
 /// One step, and what the reference says of it.
 enum Step {
-    /// The answer, how many permits are wanted, and the wait if fewer are granted. Also how many
+    /// The answer, how many permits are wanted, and the waits if fewer are granted. Also how many
     /// nodes have a lease.
-    Asked([u64; 3], u64, usize, u128),
+    Asked([u64; 3], u64, usize, [u128; 2]),
     /// Whether the permits are granted, and how many they are.
     Taken(bool, u64),
 }
@@ -365,6 +401,7 @@ fn each_answer_about_a_lease_is_exact() {
                     true => reference.wait(now),
                     false => 0,
                 };
+                let wait = [wait, reference.mine];
                 steps.push(Step::Asked(answer, ask.wants, reference.nodes(), wait));
             }
             let Some((replies, _)) = calls.run(connection) else {
@@ -377,9 +414,9 @@ fn each_answer_about_a_lease_is_exact() {
                         let answer = leased.answer;
                         let told = [answer.number, answer.keeps, answer.granted];
                         assert_eq!(told, expected, "{kind:?}, life {life}");
-                        if matches!(kind, Kind::Bucket(_)) {
-                            assert_eq!(u128::from(leased.wait), wait, "{kind:?}");
-                        }
+                        let [wait, turn] = wait;
+                        let told = [leased.wait, leased.turn].map(u128::from);
+                        assert_eq!(told, [wait, turn], "{kind:?}");
                         seen[0] += u32::from(answer.granted > 0);
                         seen[1] += u32::from(answer.granted < wants);
                         seen[2] += u32::from(answer.keeps > 0);

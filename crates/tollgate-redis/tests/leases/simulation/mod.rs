@@ -146,10 +146,21 @@ fn hungry_nodes_get_as_much_as_each_other_and_none_waits_for_longer_than_a_life(
             demand: |_, _| 250,
             ..WSO2
         },
+        Scene {
+            name: "40 nodes, windows",
+            kind: Kind::Window,
+            nodes: 40,
+            seconds: 20,
+            demand: |_, _| 250,
+            ..WSO2
+        },
     ];
     for scene in scenes {
         let seen = assert_used(scene, 95.0);
-        println!("{:?} {:?}", seen.fairness(), seen.longest_ns);
+        assert!(seen.fairness() > Some(0.95), "{}", scene.name);
+        // In a window there may be nothing for anyone.
+        let lives = if scene.kind == Kind::Window { 2 } else { 1 };
+        assert!(seen.longest_ns <= lives * 1000 * MS, "{}", scene.name);
     }
 }
 
@@ -257,7 +268,7 @@ const fn scene_for(mistake: Mistake) -> Scene {
         Mistake::OutIsRefilled => WINDOWS,
         Mistake::NumbersAreIgnored | Mistake::AnswersAreReadTwice => Scene {
             faults: Faults { again: 5, ..NONE },
-            round_trip: 10 * MS,
+            round_trip: 50 * MS,
             ..TURNS
         },
         Mistake::EndedLeaseIsReturned => Scene {
@@ -282,7 +293,7 @@ fn each_mistake_is_found() {
     for mistake in Mistake::ALL {
         let scene = scene_for(mistake);
         assert_eq!(scene.run().over, 0, "without {mistake:?}");
-        let seed = (1..20).find(|seed| {
+        let seed = (1..100).find(|seed| {
             let mistaken = Scene {
                 mistake: Some(mistake),
                 seed: *seed,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::scene::{SECOND, Scene};
 
 /// The keys that are asked for most are watched by node.
-const WATCHED: usize = 16;
+const WATCHED: usize = 8;
 
 /// A second of all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

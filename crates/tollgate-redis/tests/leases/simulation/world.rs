@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
+use foldhash::SharedSeed;
 use foldhash::fast::SeedableRandomState;
 
 use super::exact::Exact;
@@ -180,9 +181,10 @@ impl Scene {
 
 impl World {
     fn node(&self, name: u64) -> Node {
+        let shared = SharedSeed::global_fixed();
         Node {
             name,
-            keys: HotKeys::new(10_000, SeedableRandomState::fixed()),
+            keys: HotKeys::new(10_000, SeedableRandomState::with_seed(name, shared)),
             keeper: Keeper::new(self.node_terms()),
             counts: Counts::default(),
             answers: Vec::new(),
@@ -275,7 +277,10 @@ impl World {
                 let server = self.server(key);
                 match server.take(u128::from(now / 1000), 1) {
                     true => self.grant(now, node, key),
-                    false => self.seen.denied(now, node, key),
+                    false => {
+                        self.seen.denied(now, node, key);
+                        self.note(now, node, key, true);
+                    }
                 }
             }
             What::Undo(undo) => self.undo(now, node, &undo),
@@ -379,14 +384,20 @@ impl World {
                 }
             }
             Some((Said::Ask, _)) | None => {
-                if keys.is_getting_hot(&user) {
-                    let hot = keys.add(&user, Vec::new());
-                    keys.tell(&hot);
-                    self.look(now, node);
-                }
+                self.note(now, node, key, false);
                 let time = now + self.trip();
                 self.at(time, node, What::Take { key });
             }
+        }
+    }
+
+    /// Notes that the server is asked about a key, or has denied it.
+    fn note(&mut self, now: u64, node: usize, key: u64, is_denied: bool) {
+        let keys = &self.nodes[node].keys;
+        if keys.is_getting_hot(&key.to_le_bytes(), is_denied) {
+            let hot = keys.add(&key.to_le_bytes(), Vec::new());
+            keys.tell(&hot);
+            self.look(now, node);
         }
     }
 
@@ -536,6 +547,7 @@ impl World {
             true => server.wait(micros) as u64,
             false => 0,
         };
+        let turn = server.mine as u64;
         let leased = Leased {
             answer: Answer {
                 number: if ignores { sent.number } else { number },
@@ -543,6 +555,7 @@ impl World {
                 granted,
             },
             wait,
+            turn,
         };
         for time in self.times(now) {
             let (hot, leased) = (Arc::clone(&hot), Some(leased));
