@@ -32,19 +32,24 @@
 )]
 
 pub(crate) mod demand;
+mod generations;
 pub(crate) mod held;
 pub(crate) mod holder;
 pub(crate) mod hot;
+mod inside;
 pub(crate) mod keeper;
 mod node;
 mod options;
 pub(crate) mod pool;
+mod slot_pool;
+pub(crate) mod slots_held;
 pub(crate) mod stats;
 mod sync;
 mod terms;
 pub(crate) mod time;
 
-pub(crate) use hot::Said;
+pub(crate) use hot::{GrantedAfter, Said};
+pub(crate) use inside::Inside;
 pub(crate) use node::Leases;
 pub use options::{LeaseError, Leasing};
 pub use stats::LeaseStats;

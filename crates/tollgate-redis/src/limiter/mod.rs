@@ -19,7 +19,7 @@ use crate::lease::{LeaseError, LeaseStats, Leases, Leasing};
 use crate::limit::Limit;
 use crate::limit::error::LimitError;
 use crate::limit::kind::Mark;
-use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::decision::{After, Denial, Grant};
 use crate::outage::fallback::{Deputy, Fallback};
 use crate::outage::{Decider, Outage};
 use crate::remembered::{Forgets, Memory, Recalled, Sent};
@@ -358,6 +358,7 @@ impl<C> RedisKey<'_, C> {
                 decider,
                 mark: Mark::default(),
                 episode,
+                after: After::default(),
             })
             .map_err(|denied| self.denial(denied, decider))
     }
@@ -372,14 +373,21 @@ impl<C> RedisKey<'_, C> {
     /// Gives back what the fallback took, or puts back what was leased.
     pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
         let deputy = &self.limiter.deputy;
-        if let (Decider::Lease, Some(leases)) = (grant.decider, &self.limiter.leases) {
-            let message = grant.mark.at.whole;
-            return leases.put_back(&self.user, grant.granted.n(), message);
+        if grant.decider == Decider::Lease {
+            return self.put_back(&grant, grant.granted.n());
         }
         if deputy.decider() != grant.decider {
             return 0;
         }
         deputy.undo(self.name(), grant.granted, grant.episode)
+    }
+
+    /// Puts back permits of a lease's grant. Returns how many.
+    pub(crate) fn put_back(&self, grant: &Grant, n: u64) -> u64 {
+        let leases = self.limiter.leases.as_ref();
+        leases.map_or(0, |leases| {
+            leases.put_back(&self.user, n, grant.after.get())
+        })
     }
 
     /// Returns the denial of `n` permits that is remembered, so that no call is needed.

@@ -47,15 +47,19 @@ if number <= latest then
   return answer(kept, granted)
 end
 -- What the server does not know of was spent when the lease ended. A ban takes all.
-kept = math.min(keeps, has)
+local held = math.min(keeps, has)
+kept = held
 if state.ban > 0 then
   kept = 0
+  if not state.kind.stays then
+    held = 0
+  end
 end
-returns = math.min(returns, has - kept)
+returns = math.min(returns, has - held)
 if state.ban == 0 then
   state.kind.back(state, returns)
 end
-out = math.max(out - has + kept, 0)
+out = math.max(out - has + held, 0)
 state.kind.floor(state, now, out, true)
 -- At most half of what is there, so that something is left for the node that asks next.
 local room = state.kind.room(state, 2 * wants)
@@ -65,11 +69,11 @@ if room >= 2 * wants then
 end
 state.kind.draw(state, granted)
 out = out + granted
-if kept + granted > 0 then
+if held + granted > 0 then
   local ends = now + life
   look = look > now and math.min(look, ends) or ends
   redis.call('HSET', KEYS[2], node,
-    struct.pack('<ddddd', kept + granted, ends, number, kept, granted))
+    struct.pack('<ddddd', held + granted, ends, number, kept, granted))
   write_sum(out, look)
   redis.call('PEXPIRE', KEYS[2], LONGEST_MS)
 elseif out == 0 then

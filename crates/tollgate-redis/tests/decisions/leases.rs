@@ -15,13 +15,10 @@ use crate::limit::kind::Kind;
 use crate::server::call::{self, Message, Part};
 
 /// What is used, apart from leases.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Used {
     /// The idle tick, in units of 1/n microsecond.
-    Bucket {
-        line: Line,
-        idle: u128,
-    },
+    Bucket { line: Line, idle: u128 },
     Window {
         limit: u128,
         period: u128,
@@ -31,9 +28,12 @@ enum Used {
         /// The number of the window.
         window: u128,
     },
+    /// What is out, and when the lease of each holder beside it ends.
     Slots {
         limit: u128,
+        lease: u128,
         out: u128,
+        holders: Vec<u128>,
     },
 }
 
@@ -58,7 +58,7 @@ impl Used {
                     *window = current;
                 }
             }
-            Self::Slots { .. } => {}
+            Self::Slots { holders, .. } => holders.retain(|ends| *ends > now),
         }
     }
 
@@ -84,9 +84,9 @@ impl Used {
     }
 
     fn room(&self, now: u128) -> u128 {
-        match *self {
+        match self {
             Self::Bucket { line, idle } => {
-                (now * line.n + line.reach()).saturating_sub(idle) / line.period
+                (now * line.n + line.reach()).saturating_sub(*idle) / line.period
             }
             Self::Window {
                 limit,
@@ -97,10 +97,15 @@ impl Used {
                 window,
             } => {
                 let left = (window + 1) * period - (now + ORIGIN);
-                let before = if slides { before * left } else { 0 };
+                let before = if *slides { before * left } else { 0 };
                 (limit * period).saturating_sub(before + count * period) / period
             }
-            Self::Slots { limit, out } => limit.saturating_sub(out),
+            Self::Slots {
+                limit,
+                out,
+                holders,
+                ..
+            } => limit.saturating_sub(out + holders.len() as u128),
         }
     }
 
@@ -152,7 +157,7 @@ impl Reference {
 
     /// Returns how many microseconds it takes until there is a permit, at most.
     pub(crate) fn wait(&self, now: u128) -> u128 {
-        match self.used {
+        match &self.used {
             Used::Bucket { line, idle } => {
                 let due = (idle + line.period).saturating_sub(line.reach());
                 due.div_ceil(line.n).saturating_sub(now)
@@ -224,8 +229,13 @@ impl Reference {
     pub(crate) fn take(&mut self, now: u128, n: u64) -> bool {
         self.settle(now);
         let fits = self.used.room(now) >= u128::from(n);
-        if fits {
-            self.used.draw(n.into());
+        match &mut self.used {
+            _ if !fits => {}
+            Used::Slots { lease, holders, .. } => {
+                let ends = now + *lease;
+                holders.extend((0..n).map(|_| ends));
+            }
+            used => used.draw(n.into()),
         }
         fits
     }
@@ -239,7 +249,9 @@ fn used(kind: &Kind, quota: Quota, slides: bool, now: u128) -> Used {
         },
         Kind::Slots(slots) => Used::Slots {
             limit: slots.limit.into(),
+            lease: slots.lease.into(),
             out: 0,
+            holders: Vec::new(),
         },
         _ => {
             let period = quota.period().as_micros();
@@ -280,7 +292,10 @@ fn each_answer_about_a_lease_is_exact() {
                 0 => Limit::token_bucket(quota),
                 1 => Limit::fixed_window(quota),
                 2 => Limit::sliding_window(quota),
-                _ => Limit::concurrency(1 + random.below(40), Duration::from_secs(1)),
+                _ => Limit::concurrency(
+                    1 + random.below(40),
+                    Duration::from_micros(1000 + random.any_size(1_000_000)),
+                ),
             };
             let Ok(limit) = limit else { continue };
             let kind = limit.kind;
@@ -303,7 +318,7 @@ fn each_answer_about_a_lease_is_exact() {
                     now = now.max(next - 1 - u128::from(random.any_size(life)));
                     edge = Some(next);
                 }
-                let takes = random.below(4) == 0 && !matches!(kind, Kind::Slots(_));
+                let takes = random.below(4) == 0;
                 let most = kind.most().min(100_000);
                 let part = |n| Part {
                     key: &key,
