@@ -226,6 +226,16 @@ impl Reference {
         [ask.number, kept as u64, granted as u64]
     }
 
+    /// Frees the slot of a holder, of which this says when its lease ends.
+    pub(crate) fn give(&mut self, now: u128, ends: u128) {
+        self.settle(now);
+        if let Used::Slots { holders, .. } = &mut self.used {
+            if let Some(index) = holders.iter().position(|end| *end == ends) {
+                let _ = holders.swap_remove(index);
+            }
+        }
+    }
+
     pub(crate) fn take(&mut self, now: u128, n: u64) -> bool {
         self.settle(now);
         let fits = self.used.room(now) >= u128::from(n);
