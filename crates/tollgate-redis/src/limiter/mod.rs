@@ -238,13 +238,18 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// - While the server does not answer, a process spends what it holds, for at most the life of
     ///   a lease, and then the fallback decides. One that is killed holds its permits for as long,
     ///   and they count as spent.
+    /// - Slots of a limit on [concurrency](Limit::concurrency) come back to the process that
+    ///   entered them, without a call. [Guards](crate::RedisGuard) are held while the process's
+    ///   lease is renewed, in an outage until it ends, also after the limit is dropped. So are
+    ///   grants without a guard, but only if they are [renewed](RedisKey::renew) within the limit's
+    ///   lease. The process's lease lasts as long as the limit's, but at most a minute.
     /// - [`undo`](RedisKey::undo) and [`settle`](RedisKey::settle) put the permits of a lease's
     ///   grant back into this process, unless it has told the server since that they are spent:
     ///   then they stay taken. It tells the server a few times a second for each busy key.
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
     ///   without what leases hold.
-    /// - A ban takes what this process holds. Draws that are under way, and what other processes
+    /// - A ban takes what this process holds, and guards of leased slots are lost. Draws that are under way, and what other processes
     ///   hold, may be spent until they next ask: at most for a life.
     /// - A process that forks must do so before its first request.
     ///

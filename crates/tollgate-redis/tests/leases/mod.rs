@@ -5,8 +5,10 @@
 
 mod held;
 mod model;
+mod options;
 mod server;
 mod simulation;
+mod slot_pool;
 mod slots;
 
 use model::{Mistake, Model};
