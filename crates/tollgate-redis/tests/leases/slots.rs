@@ -48,7 +48,7 @@ struct Faults {
     answer_is_lost: u64,
     never_given_back: u64,
     restart: u64,
-    /// The server does not answer for the last three of so many seconds.
+    /// One node after the other finds no server, for the last seven of so many seconds.
     away: u64,
     /// The clock of the first node is slow, by so many thousandths.
     slow: u64,
@@ -130,6 +130,7 @@ struct Outcome {
     most: u64,
     /// Slots times nanoseconds.
     used: u128,
+    /// Guards that were lost.
     lost: u64,
     renewed: u64,
     messages: u64,
@@ -271,16 +272,18 @@ impl Simulation {
         }
     }
 
-    fn is_away(&self, now: u64) -> bool {
-        let away = self.scene.faults.away;
-        away > 0 && now / SECOND % away >= away - 3
+    fn is_away(&self, now: u64, node: usize) -> bool {
+        let (away, second) = (self.scene.faults.away, now / SECOND);
+        away > 0
+            && second % away >= away - 7
+            && second / away % self.nodes.len() as u64 == node as u64
     }
 
     fn hear(&mut self, now: u64, node: usize, name: u64, hot: Arc<Hot>, message: &Message) {
         let micros = u128::from(now / 1000);
         self.outcome.messages += 1;
         let faults = self.scene.faults;
-        let is_heard = !self.is_away(now) && !self.goes_wrong(faults.message_is_lost);
+        let is_heard = !self.is_away(now, node) && !self.goes_wrong(faults.message_is_lost);
         let answer = is_heard.then(|| {
             let [number, keeps, granted] = self.server.ask(micros, message);
             Leased {
@@ -351,7 +354,7 @@ impl Simulation {
                     node_of.keys.tell(&hot);
                     self.look(now, node);
                 }
-                if !self.is_away(now) {
+                if !self.is_away(now, node) {
                     let time = now + self.trip();
                     self.at(time, Event::Take(node, name, holds));
                 }
@@ -416,6 +419,7 @@ impl Simulation {
             return;
         }
         let clock = node.clock(now);
+        self.outcome.lost += u64::from(work.was_lost && matches!(work.by, By::Guard(_)));
         let back = match work.by {
             By::Guard(hot) => hot.slots().expect("slots").pool.leave(clock, 1),
             By::Grant(hot, after, _) => hot.put_back(clock, 1, after),
@@ -425,7 +429,6 @@ impl Simulation {
                 return;
             }
         };
-        self.outcome.lost += u64::from(work.was_lost);
         assert!(back == 1 || work.was_lost, "a slot that is held comes back");
     }
 
@@ -553,8 +556,8 @@ fn never_more_slots_are_in_use_than_there_are_whatever_goes_wrong() {
             name: "everything goes wrong",
             limit: 1 + seed * seed,
             lease: Duration::from_millis(if seed % 2 == 0 { 600 } else { 5000 }),
-            seconds: 20,
-            demand: |_, _| 200,
+            seconds: 40,
+            demand: |_, _| 100,
             holds: if seed % 3 == 0 { 5 * SECOND } else { 100 * MS },
             faults: Faults {
                 message_is_lost: 10,
@@ -575,6 +578,21 @@ fn never_more_slots_are_in_use_than_there_are_whatever_goes_wrong() {
     assert!(all.leased > 10_000, "{all:?}");
     assert!(all.lost > 100, "{all:?}");
     assert!(all.renewed > 1000, "{all:?}");
+}
+
+/// No request comes for longer than many leases.
+#[test]
+fn guards_are_kept_while_nothing_else_is_asked_for() {
+    let outcome = check(Scene {
+        name: "held for ten leases",
+        lease: Duration::from_secs(1),
+        seconds: 12,
+        demand: |_, second| if second < 2 { 20 } else { 0 },
+        holds: 10 * SECOND,
+        ..STEADY
+    });
+    assert_eq!(outcome.lost, 0, "{outcome:?}");
+    assert!(outcome.leased > 50, "{outcome:?}");
 }
 
 /// Each grant is forgotten, and its slot is granted again after a lease.
