@@ -25,8 +25,8 @@
 //! # Slots
 //!
 //! Of a limit on concurrency, a node keeps the slots that are idle and those that are in use. Both
-//! are in one word ([`slots_held`]). Messages and answers alone change their sum, so the node always
-//! says exactly what it keeps, and who enters or leaves tells no one.
+//! are in one word ([`slots_held`]). Only messages and answers change their sum, so the node always
+//! says exactly what it keeps. Callers enter and leave without a message.
 //!
 //! ```text
 //!  callers ─ enter, leave ─► slots ◄─ withdraw, answered, lapse ─ keeper

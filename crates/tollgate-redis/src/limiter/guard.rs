@@ -90,7 +90,7 @@ enum Held {
     /// By the process's lease of the key.
     Inside(Inside),
     /// By the fallback.
-    Unleased(Unleased),
+    Unleased(Box<Unleased>),
 }
 
 /// The task answers here how many slots came back.
@@ -139,11 +139,11 @@ impl<C: Client + 'static> RedisKey<'_, C> {
         let held = match decider {
             Decider::Server => self.leased(slots, &grant, sent),
             Decider::Lease => Held::Inside(self.inside(n, &grant)?),
-            _ => Held::Unleased(Unleased {
+            _ => Held::Unleased(Box::new(Unleased {
                 deputy: Arc::clone(&self.limiter.deputy),
                 key: self.name().to_vec(),
                 grant: Some(grant),
-            }),
+            })),
         };
         Ok(RedisGuard {
             n,

@@ -249,8 +249,9 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
     ///   without what leases hold.
-    /// - A ban takes what this process holds, and guards of leased slots are lost. Draws that are under way, and what other processes
-    ///   hold, may be spent until they next ask: at most for a life.
+    /// - A ban takes what this process holds. Draws that are under way, and what other processes
+    ///   hold, may be spent until they next ask: at most for a life. Guards of leased slots are
+    ///   lost then.
     /// - A process that forks must do so before its first request.
     ///
     /// [Many machines](crate::guide::distributed) has the protocol, and how to choose.

@@ -391,7 +391,11 @@ impl Simulation {
     /// Half of the grants are renewed.
     fn renew(&mut self, now: u64, number: u64) {
         let again = now + self.third();
-        let Some(work) = self.work.get_mut(&number).filter(|_| number % 2 == 0) else {
+        let Some(work) = self
+            .work
+            .get_mut(&number)
+            .filter(|_| number.is_multiple_of(2))
+        else {
             return;
         };
         let node = &self.nodes[work.node];
