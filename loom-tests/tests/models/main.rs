@@ -21,6 +21,7 @@ mod leases;
 mod line;
 mod log;
 mod node_leases;
+mod node_slots;
 mod own_algorithm;
 mod reservations;
 mod rollover;

@@ -210,7 +210,8 @@ fn leased<C: Client + 'static>(
     };
     limiter.leased(leasing).map_err(|error| match error {
         LeaseError::Limit => {
-            "can't be leased; a token bucket, a fixed or a sliding window can".to_owned()
+            "can't be leased; a token bucket, a fixed or sliding window and a concurrency can"
+                .to_owned()
         }
         error => format!("can't be leased: {error}"),
     })

@@ -700,14 +700,76 @@ fn processes_that_lease_allow_exactly_the_limit_with_few_calls() {
     });
 }
 
+/// Two processes lease slots of one rule: together they let in as many requests as it has slots,
+/// and few of their decisions make a call.
 #[test]
-fn only_limits_of_a_rate_can_be_leased() {
+fn processes_that_lease_let_in_as_many_as_there_are_slots() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'api'
+        key = 'user'
+        limit = 'concurrency 20 lease 1h'
+        store = 'redis'
+        fallback = 'closed'
+        mode = 'leased'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let processes = [policy(&private, TEXT), policy(&private, TEXT)];
+            let (mut inside, start) = (Vec::new(), Instant::now());
+            for round in 0..20 {
+                while inside.len() < 20 {
+                    assert!(
+                        start.elapsed() < Duration::from_secs(60),
+                        "not all are in use"
+                    );
+                    for (policy, _) in &processes {
+                        let decision = policy.decide_async(&ANN).await;
+                        match decision.is_allowed() {
+                            true => inside.push(decision),
+                            false => tokio::task::yield_now().await,
+                        }
+                    }
+                }
+                for (policy, _) in &processes {
+                    assert!(!policy.decide_async(&ANN).await.is_allowed());
+                }
+                assert_eq!(inside.len(), 20);
+                if round == 19 {
+                    break;
+                }
+                for decision in inside.drain(..) {
+                    let finished = decision.finish_async(Outcome::Success, &ANN).await;
+                    assert_eq!(finished.expect("an answer").returned, 1);
+                }
+            }
+            // Without the server, a slot that comes back is used again, unless the process gives it
+            // back in between.
+            private.kill();
+            let mut allowed = 0;
+            for decision in inside {
+                let _ = decision.finish_async(Outcome::Success, &ANN).await;
+                for (policy, _) in &processes {
+                    let decision = policy.decide_async(&ANN).await;
+                    allowed += u32::from(decision.is_allowed());
+                    let _ = decision.finish_async(Outcome::Success, &ANN).await;
+                }
+            }
+            assert!(allowed > 0);
+        });
+    });
+}
+
+#[test]
+fn only_some_limits_can_be_leased() {
     for (limit, can) in [
         ("100/s", true),
         ("fixed-window 100/min", true),
         ("sliding-window 100/min", true),
         ("leaky-queue 100/s", false),
-        ("concurrency 5 lease 60s", false),
+        ("concurrency 5 lease 60s", true),
+        ("concurrency 5 lease 100ms", false),
     ] {
         let text = format!(
             "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'\nstore = 'redis'\n\

@@ -49,6 +49,30 @@ impl Demand {
     }
 }
 
+/// How many idle slots there were since the demand was noted before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Fluctuation {
+    pub(crate) highest: u64,
+    pub(crate) lowest: u64,
+    /// Slots that were asked for, and not there.
+    pub(crate) missed: u64,
+}
+
+impl Demand {
+    /// Notes how far the number of idle slots fell. The target grows at once, and shrinks by half
+    /// if the time is one of a review. It is at most `most`.
+    pub(crate) fn note_slots(&mut self, idle: Fluctuation, is_review: bool, most: u64) {
+        let fell = idle.highest.saturating_sub(idle.lowest);
+        let needs = fell.saturating_add(idle.missed);
+        let shrunk = if is_review {
+            self.target / 2
+        } else {
+            self.target
+        };
+        self.target = needs.max(shrunk).min(most);
+    }
+}
+
 /// Returns `n * a / b`, rounded up.
 fn scaled(n: u64, a: u64, b: u64) -> u64 {
     let product = u128::from(n).saturating_mul(a.into());

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use foldhash::fast::SeedableRandomState;
 use papaya::HashMap;
+use tokio::sync::Notify;
 
 use crate::lease::holder::Brought;
 use crate::lease::pool::Pool;
+use crate::lease::slot_pool::SlotPool;
 use crate::lease::terms::Terms;
 
 /// A key that has a lease, or is to get one.
@@ -18,7 +20,10 @@ pub(crate) struct Hot {
     pub(crate) user: Box<[u8]>,
     /// The key on the server.
     pub(crate) name: Vec<u8>,
+    /// Of a rate.
     pub(crate) pool: Pool,
+    /// Of a limit on concurrency, which has no pool.
+    slots: Option<Box<Slots>>,
     /// The number of the latest message, after which grants are made. A spender reads it without
     /// the lock, and before it spends.
     latest: AtomicU64,
@@ -41,11 +46,57 @@ pub(crate) struct Hot {
     pub(crate) due_ns: AtomicU64,
 }
 
+/// The slots of a key.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    /// A number that no other key has, also none before it of the same name: grants name it.
+    id: u64,
+    pub(crate) pool: SlotPool,
+    /// Wakes guards when their slots are lost.
+    pub(crate) lost: Notify,
+}
+
+impl Slots {
+    /// Gives up all slots that are in use.
+    pub(crate) fn lose(&self) {
+        self.pool.lose();
+        self.lost.notify_waiters();
+    }
+
+    /// Returns whether slots that were in use are lost: see [`SlotPool::is_lost`].
+    pub(crate) fn is_lost(&self, now_ns: u64) -> bool {
+        let is_lost = self.pool.is_lost(now_ns);
+        if is_lost {
+            self.lost.notify_waiters();
+        }
+        is_lost
+    }
+}
+
+/// What a process holds of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// Permits, or idle slots.
+    pub(crate) permits: u64,
+    /// Slots in use.
+    pub(crate) in_use: u64,
+    pub(crate) until_ns: u64,
+}
+
+/// What finds a lease's grant when it is put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct GrantedAfter {
+    /// The message after which the grant was made; for slots, the number of what holds them.
+    pub(crate) message: u64,
+    /// Of slots, when the grant was made or renewed.
+    pub(crate) generation: u64,
+}
+
 /// What a process says to a request without asking the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// The permits are granted, and `left` remain. The grant was made after this message.
-    Granted { left: u64, message: u64 },
+    /// The permits are granted, and `left` remain.
+    Granted { left: u64, after: GrantedAfter },
     /// Nothing is left before this.
     Denied { wait: Duration },
     /// The server decides.
@@ -61,8 +112,39 @@ impl Hot {
         self.pause_until_ns.store(until_ns, Ordering::Relaxed);
     }
 
+    pub(crate) fn slots(&self) -> Option<&Slots> {
+        self.slots.as_deref()
+    }
+
+    /// Returns whether the key's slots are lost, so that nothing comes of it any more.
+    pub(crate) fn is_lost(&self, now_ns: u64) -> bool {
+        self.slots().is_some_and(|slots| slots.is_lost(now_ns))
+    }
+
+    /// Returns what the process holds.
+    pub(crate) fn holding(&self, now_ns: u64) -> Holding {
+        let Some(slots) = self.slots() else {
+            let held = self.pool.held();
+            return Holding {
+                permits: held.permits(now_ns),
+                in_use: 0,
+                until_ns: held.until_ns(),
+            };
+        };
+        let held = slots.pool.held();
+        let (in_use, permits) = held.at(now_ns);
+        Holding {
+            permits,
+            in_use,
+            until_ns: held.until_ns(),
+        }
+    }
+
     /// Takes out all permits but some, for a message: see [`Pool::withdraw`].
     pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64) {
+        if let Some(slots) = self.slots() {
+            return slots.pool.withdraw(now_ns, keep);
+        }
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let withdrawn = self.pool.withdraw(now_ns, keep);
         // ORDERING: Release. Who reads this message spends after it, or spent before and names an
@@ -72,15 +154,26 @@ impl Hot {
     }
 
     /// Puts back permits of a grant that were not used, unless a message has said since that they
-    /// are spent. Returns how many.
-    pub(crate) fn put_back(&self, now_ns: u64, n: u64, message: u64) -> u64 {
+    /// are spent. Puts back slots while the grant has them. Returns how many.
+    pub(crate) fn put_back(&self, now_ns: u64, n: u64, after: GrantedAfter) -> u64 {
+        if let Some(slots) = self.slots_of(after) {
+            return slots.pool.give(now_ns, after.generation, n);
+        }
+        if self.slots.is_some() {
+            return 0;
+        }
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_told = self.latest.load(Ordering::Relaxed) != message;
+        let is_told = self.latest.load(Ordering::Relaxed) != after.message;
         if is_told || now_ns >= self.pool.held().until_ns() {
             return 0;
         }
         self.pool.put_back(now_ns, n);
         n
+    }
+
+    /// Returns the slots of which a grant is.
+    pub(crate) fn slots_of(&self, after: GrantedAfter) -> Option<&Slots> {
+        self.slots().filter(|slots| slots.id == after.message)
     }
 
     /// Forgets that the server had nothing.
@@ -100,8 +193,11 @@ impl Hot {
         mark: u64,
         message: u64,
     ) -> u64 {
-        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let Brought { lost, granted, .. } = *brought;
+        if let Some(slots) = self.slots() {
+            return slots.pool.answered(now_ns, lost, granted, until_ns, mark);
+        }
+        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let held = self.pool.answered(now_ns, lost, granted, until_ns, mark);
         if lost > 0 {
             self.latest.store(message, Ordering::Release);
@@ -113,6 +209,28 @@ impl Hot {
         self.has_failed.store(has_failed, Ordering::Relaxed);
     }
 
+    /// Takes permits that the process holds. Returns how many are left, what finds the grant, and
+    /// whether the task must be told to look at the key.
+    fn spend(&self, now_ns: u64, n: u64) -> Option<(u64, GrantedAfter, bool)> {
+        if let Some(slots) = self.slots() {
+            let entered = slots.pool.enter(now_ns, n)?;
+            let after = GrantedAfter {
+                message: slots.id,
+                generation: entered.generation,
+            };
+            return Some((entered.idle, after, entered.tells));
+        }
+        // ORDERING: Acquire. It pairs with the stores of `withdraw` and `answered`: a grant that
+        // names a message was spent after it.
+        let message = self.latest.load(Ordering::Acquire);
+        let (left, tells) = self.pool.spend(now_ns, n)?;
+        let after = GrantedAfter {
+            message,
+            generation: 0,
+        };
+        Some((left, after, tells))
+    }
+
     /// Decides a request from what the process holds. Also returns whether the task must be told to
     /// look at the key.
     pub(crate) fn decide(
@@ -122,11 +240,8 @@ impl Hot {
         terms: &Terms,
         asks_at_the_edge: bool,
     ) -> (Said, bool) {
-        // ORDERING: Acquire. It pairs with the stores of `withdraw` and `answered`: a grant that
-        // names a message was spent after it.
-        let message = self.latest.load(Ordering::Acquire);
-        if let Some((left, tells)) = self.pool.spend(now_ns, n) {
-            return (Said::Granted { left, message }, tells);
+        if let Some((left, after, tells)) = self.spend(now_ns, n) {
+            return (Said::Granted { left, after }, tells);
         }
         if n > terms.most || n == 0 {
             return (Said::Ask, false);
@@ -136,7 +251,7 @@ impl Hot {
             self.largest.store(n, Ordering::Relaxed);
         }
         let none_until_ns = self.none_until_ns.load(Ordering::Relaxed);
-        let has_lease = now_ns < self.pool.held().until_ns();
+        let has_lease = now_ns < self.holding(now_ns).until_ns;
         let due_ns = self.due_ns.load(Ordering::Relaxed);
         let said = match has_lease || now_ns < due_ns {
             false => Said::Ask,
@@ -160,6 +275,8 @@ impl Hot {
 #[derive(Debug)]
 pub(crate) struct HotKeys {
     most: usize,
+    /// How long a slot is held that is not given back, if the limit has slots.
+    slots_ns: Option<u64>,
     keys: HashMap<Box<[u8]>, Arc<Hot>, SeedableRandomState>,
     /// How often keys were asked for in this second: for each group of keys, a part of the hash of
     /// one, and how much more often it was asked for than the others.
@@ -188,12 +305,18 @@ impl HotKeys {
     pub(crate) fn new(most: usize, hasher: SeedableRandomState) -> Self {
         Self {
             most,
+            slots_ns: None,
             keys: HashMap::with_hasher(hasher.clone()),
             cold: (0..GROUPS).map(|_| AtomicU32::new(0)).collect(),
             hasher,
             number: AtomicU64::new(0),
             queue: Mutex::default(),
         }
+    }
+
+    /// Makes the keys those of a limit on concurrency, if its slots have a lease.
+    pub(crate) fn with_slots(self, slots_ns: Option<u64>) -> Self {
+        Self { slots_ns, ..self }
     }
 
     /// Calls a function with a key, if it has a lease or is to get one.
@@ -214,7 +337,7 @@ impl HotKeys {
     /// Returns how many permits the process may still spend.
     pub(crate) fn held(&self, now_ns: u64) -> u64 {
         let keys = self.keys.pin();
-        let held = keys.values().map(|hot| hot.pool.held().permits(now_ns));
+        let held = keys.values().map(|hot| hot.holding(now_ns).permits);
         held.fold(0, u64::saturating_add)
     }
 
@@ -268,6 +391,13 @@ impl HotKeys {
             user: user.into(),
             name,
             pool: Pool::default(),
+            slots: self.slots_ns.map(|lease_ns| {
+                Box::new(Slots {
+                    id: self.next_number(),
+                    pool: SlotPool::new(lease_ns),
+                    lost: Notify::new(),
+                })
+            }),
             latest: AtomicU64::new(0),
             asking: Mutex::default(),
             is_queued: AtomicBool::new(false),
@@ -282,10 +412,16 @@ impl HotKeys {
         Arc::clone(keys.get_or_insert(user.into(), hot))
     }
 
-    /// Removes all keys. What was held counts as spent.
+    /// Removes all keys. What was held counts as spent, and slots that are in use are lost.
     pub(crate) fn clear(&self) {
         let _ = self.told();
-        self.keys.pin().clear();
+        let keys = self.keys.pin();
+        // First, because the next lease of a key begins with nothing.
+        for slots in keys.values().filter_map(|hot| hot.slots()) {
+            slots.lose();
+        }
+        keys.clear();
+        drop(keys);
         self.cool();
     }
 

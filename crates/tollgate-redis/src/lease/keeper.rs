@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::lease::demand::{Demand, Spending};
+use crate::lease::demand::{Demand, Fluctuation, Spending};
 use crate::lease::holder::{Ask, Holder};
-use crate::lease::hot::{Hot, HotKeys};
+use crate::lease::hot::{Holding, Hot, HotKeys};
 use crate::lease::stats::Counts;
 use crate::lease::terms::Terms;
 use crate::server::call::Leased;
@@ -121,8 +121,11 @@ impl Keeper {
             kept.list(&mut self.list);
         }
         if now_ns >= self.review_at_ns {
-            self.review_at_ns = now_ns.saturating_add(self.terms.life_ns / 4);
+            self.review_at_ns = now_ns.saturating_add(self.terms.review_ns);
             for kept in self.kept.values_mut() {
+                if let Some(slots) = kept.hot.slots() {
+                    slots.pool.lapse(now_ns);
+                }
                 kept.is_reviewed = false;
                 kept.list(&mut self.list);
             }
@@ -141,6 +144,10 @@ impl Keeper {
                 continue;
             };
             kept.is_listed = false;
+            if hot.is_lost(now_ns) {
+                self.remove(keys, &hot);
+                continue;
+            }
             let is_due = kept.is_told && now_ns >= hot.pause_until_ns() || !kept.is_reviewed;
             if is_due && self.in_flight < AT_ONCE && kept.sent_ns.is_none() {
                 if let Some(ask) = kept.message(keys, terms, turnaround_ns, now_ns) {
@@ -175,7 +182,9 @@ impl Keeper {
     ) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let terms = self.terms;
-        let Some(kept) = self.kept.get_mut(&hot.user) else {
+        // The key may have been lost since, and have a successor.
+        let kept = self.kept.get_mut(&hot.user);
+        let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.hot, hot)) else {
             return;
         };
         let sent_ns = kept.sent_ns.take().unwrap_or(now_ns);
@@ -227,10 +236,37 @@ impl Keeper {
                 hot.forget();
             }
         }
-        if kept.had == 0 && kept.idle >= 2 {
-            let _ = self.kept.remove(&hot.user);
+        let is_over = kept.had == 0 && kept.idle >= 2 && hot.holding(now_ns).in_use == 0;
+        if is_over || hot.is_lost(now_ns) {
+            self.remove(keys, hot);
+        }
+    }
+
+    /// Removes a key of which nothing is held.
+    fn remove(&mut self, keys: &HotKeys, hot: &Arc<Hot>) {
+        let _ = self.kept.remove(&hot.user);
+        if keys.has(hot) {
             keys.remove(hot);
         }
+    }
+
+    /// Gives back what is not in use, and draws nothing more.
+    pub(crate) fn wind_down(&mut self) {
+        self.terms.most = 0;
+        for kept in self.kept.values_mut() {
+            kept.is_reviewed = false;
+            kept.list(&mut self.list);
+        }
+    }
+
+    /// Returns whether the node holds anything, or may get something.
+    pub(crate) fn holds(&self, now_ns: u64) -> bool {
+        self.kept.values().any(|kept| {
+            let Holding {
+                permits, in_use, ..
+            } = kept.hot.holding(now_ns);
+            kept.sent_ns.is_some() || permits > 0 || in_use > 0
+        })
     }
 
     /// Returns the messages that give everything back.
@@ -289,42 +325,64 @@ impl Kept {
             }
             self.holder.give_up();
         }
-        let held = self.hot.pool.held();
-        let has = held.permits(now_ns);
+        let Holding {
+            permits: has,
+            in_use,
+            until_ns,
+        } = self.hot.holding(now_ns);
         let missed = self.hot.missed.swap(0, Ordering::Relaxed);
         let largest = self.hot.largest.swap(0, Ordering::Relaxed);
-        let spent = self.had.saturating_sub(has);
-        self.demand.note(
-            Spending {
-                spent,
-                missed,
-                largest,
-                for_ns: now_ns.saturating_sub(self.noted_ns),
-                turnaround_ns,
-            },
-            terms.most,
-        );
+        let is_asked_for = match self.hot.slots() {
+            Some(slots) => {
+                let lowest = slots.pool.lowest();
+                let idle = Fluctuation {
+                    highest: self.had.max(has),
+                    lowest: lowest.unwrap_or(has).min(has),
+                    missed,
+                };
+                self.demand.note_slots(idle, reviews, terms.most);
+                slots.pool.rearm(self.demand.target() / 2);
+                lowest.is_some() || missed > 0
+            }
+            None => {
+                let spent = self.had.saturating_sub(has);
+                let spending = Spending {
+                    spent,
+                    missed,
+                    largest,
+                    for_ns: now_ns.saturating_sub(self.noted_ns),
+                    turnaround_ns,
+                };
+                self.demand.note(spending, terms.most);
+                spent > 0 || missed > 0
+            }
+        };
         (self.had, self.noted_ns) = (has, now_ns);
-        self.idle = match spent.saturating_add(missed) {
-            0 if reviews => self.idle.saturating_add(1),
-            0 => self.idle,
-            _ => 0,
+        self.idle = match is_asked_for {
+            false if reviews => self.idle.saturating_add(1),
+            false => self.idle,
+            true => 0,
         };
         let mut target = self.demand.target();
         if self.idle >= 2 {
             target = 0;
         }
-        // What a node holds beyond twice the target is of more use to others.
-        let keep = target.saturating_mul(2);
-        let ends_soon = held.until_ns() < now_ns.saturating_add(terms.life_ns / 2);
+        // What a node holds beyond twice the target is of more use to others. Slots come back, so
+        // those are that were not used.
+        let keep = match self.hot.slots() {
+            Some(_) => target,
+            None => target.saturating_mul(2),
+        };
+        let ends_soon = until_ns < now_ns.saturating_add(terms.life_ns / 2);
         let wants = match may_draw {
             true => target.saturating_sub(has),
             false => 0,
         };
         let is_short = (is_told || missed > 0) && wants > 0;
         let is_untold = terms.is_window && reviews && self.out > has;
-        let has_reason = is_short || is_untold || has > keep || ends_soon && has > 0;
-        if !has_reason && self.idle < 2 {
+        let renews = ends_soon && (has > 0 || in_use > 0);
+        let has_reason = is_short || is_untold || has > keep || renews;
+        if !has_reason && (self.idle < 2 || in_use > 0) {
             return None;
         }
         let number = keys.next_number();

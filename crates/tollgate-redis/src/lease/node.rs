@@ -13,7 +13,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::client::Client;
-use crate::lease::hot::{Hot, HotKeys, Said};
+use crate::lease::hot::{GrantedAfter, Hot, HotKeys, Said};
+use crate::lease::inside::Inside;
 use crate::lease::keeper::{Keeper, Send};
 use crate::lease::options::Leasing;
 use crate::lease::stats::{Counts, LeaseStats};
@@ -69,7 +70,8 @@ impl<C: Client + 'static> Leases<C> {
                 terms,
                 name: RandomState::new().hash_one(0),
                 time,
-                keys: HotKeys::new(leasing.keys(), SeedableRandomState::random()),
+                keys: HotKeys::new(leasing.keys(), SeedableRandomState::random())
+                    .with_slots(terms.slots_ns),
                 counts: Counts::default(),
                 answers: Mutex::default(),
                 wake: Notify::new(),
@@ -90,13 +92,35 @@ impl<C> Leases<C> {
 
     /// Puts back permits of a grant that were not used, unless the server was told since that they
     /// are spent. Returns how many.
-    pub(crate) fn put_back(&self, user: &[u8], n: u64, message: u64) -> u64 {
+    pub(crate) fn put_back(&self, user: &[u8], n: u64, after: GrantedAfter) -> u64 {
         let now_ns = self.node.time.now_ns();
-        let put = self
-            .node
-            .keys
-            .with(user, |hot| hot.put_back(now_ns, n, message));
+        let keys = &self.node.keys;
+        let put = keys.with(user, |hot| hot.put_back(now_ns, n, after));
         put.unwrap_or(0)
+    }
+
+    /// Begins the lease of a grant's slots again. Returns the grant's new mark if it still has
+    /// them.
+    pub(crate) fn renew(&self, user: &[u8], n: u64, after: GrantedAfter) -> Option<GrantedAfter> {
+        let now_ns = self.node.time.now_ns();
+        let renewed = self.node.keys.with(user, |hot| {
+            let pool = &hot.slots_of(after)?.pool;
+            let generation = pool.renew(now_ns, after.generation, n)?;
+            Some(GrantedAfter {
+                generation,
+                ..after
+            })
+        });
+        renewed.flatten()
+    }
+
+    /// Takes a grant's slots over, for as long as they are in use, if the grant still has them.
+    pub(crate) fn adopt(&self, user: &[u8], n: u64, after: GrantedAfter) -> Option<Inside> {
+        let adopted = self.node.keys.with(user, |hot| {
+            let is_adopted = hot.slots_of(after)?.pool.adopt(after.generation, n);
+            is_adopted.then(|| Inside::new(Arc::clone(hot), self.node.time, n))
+        });
+        adopted.flatten()
     }
 
     pub(crate) fn stats(&self) -> LeaseStats {
@@ -108,10 +132,7 @@ impl<C> Leases<C> {
     /// Returns whether the process holds `n` permits.
     pub(crate) fn holds(&self, user: &[u8], n: u64) -> bool {
         let now_ns = self.node.time.now_ns();
-        let held = self
-            .node
-            .keys
-            .with(user, |hot| hot.pool.held().permits(now_ns));
+        let held = self.node.keys.with(user, |hot| hot.holding(now_ns).permits);
         held.is_some_and(|held| held >= n)
     }
 
@@ -180,7 +201,14 @@ async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
         for (hot, answer) in node.answers() {
             keeper.answered(&node.keys, &node.counts, &hot, answer, now_ns);
         }
-        if node.is_closed.load(Ordering::Relaxed) {
+        let is_closed = node.is_closed.load(Ordering::Relaxed);
+        if is_closed && node.terms.slots_ns.is_some() {
+            // Guards outlive the limit, and are told when their slots are lost.
+            keeper.wind_down();
+            if !keeper.holds(now_ns) {
+                return;
+            }
+        } else if is_closed {
             for send in keeper.closing(&node.keys, &node.counts, now_ns) {
                 send_one(Arc::clone(&node), send).await;
             }

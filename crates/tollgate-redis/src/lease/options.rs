@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::lease::held::MOST_HELD;
-use crate::lease::terms::Terms;
+use crate::lease::terms::{LONGEST_PAUSE_NS, Terms};
 use crate::limit::Limit;
 use crate::limit::kind::{Kind, Shape};
 
@@ -20,7 +20,8 @@ use crate::limit::kind::{Kind, Shape};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leasing {
-    life: Duration,
+    /// If it is not the usual one.
+    life: Option<Duration>,
     keys: usize,
     percent: u32,
     asks_at_the_edge: bool,
@@ -35,13 +36,21 @@ impl Default for Leasing {
 /// The shortest life of a lease.
 const SHORTEST_MICROS: u64 = 200_000;
 
+const SHORTEST: Duration = Duration::from_micros(SHORTEST_MICROS);
+
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Idle slots are looked at this often, so that others get those that are not used.
+const SLOTS_REVIEW_NS: u64 = 250_000_000;
+
 impl Leasing {
     /// Leases last a second, at most 10 000 keys have one at a time in each process, a process
-    /// holds at most a quarter of a burst, and a process with nothing left denies.
+    /// holds at most a quarter of a burst, and a process with nothing left denies. For a limit on
+    /// concurrency, leases last as long as those of its slots, but at most a minute.
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            life: Duration::from_secs(1),
+            life: None,
             keys: 10_000,
             percent: 25,
             asks_at_the_edge: false,
@@ -49,11 +58,15 @@ impl Leasing {
     }
 
     /// Sets how long a lease lasts: from 200 ms to a minute. A window's leases last no longer than
-    /// the window. A process that is killed holds its permits for this long; one that loses the
-    /// server spends what it holds for as long.
+    /// the window, and those of a limit on concurrency no longer than those of its slots. A process
+    /// that is killed holds its permits for this long; one that loses the server spends what it
+    /// holds for as long, and then its guards are lost.
     #[must_use]
     pub const fn with_life(self, life: Duration) -> Self {
-        Self { life, ..self }
+        Self {
+            life: Some(life),
+            ..self
+        }
     }
 
     /// Sets how many keys have a lease at a time, in each process. The server decides the others.
@@ -63,6 +76,7 @@ impl Leasing {
     }
 
     /// Sets which part of a burst, or of a window, a process holds at most: from 1 to 100 percent.
+    /// Of slots, those that are in use don't count.
     #[must_use]
     pub const fn with_share(self, percent: u32) -> Self {
         Self { percent, ..self }
@@ -88,28 +102,39 @@ impl Leasing {
 
     /// Returns the numbers of a limit's leases.
     pub(crate) fn terms(&self, limit: &Limit) -> Result<Terms, LeaseError> {
-        let (permits, period) = match &limit.kind {
+        let life = match self.life {
+            Some(life) if !(SHORTEST..=LONGEST).contains(&life) => {
+                return Err(LeaseError::Life { life });
+            }
+            life => life.map(|life| u64::try_from(life.as_micros()).unwrap_or(u64::MAX)),
+        };
+        let second = life.unwrap_or(1_000_000);
+        let (life, cost_ns, slots) = match &limit.kind {
             Kind::Bucket(bucket) if bucket.free.is_none() => {
-                (bucket.rate.n(), bucket.rate.period())
+                let (n, period) = (bucket.rate.n(), bucket.rate.period());
+                (second, cost_ns(n, period), None)
             }
             Kind::Window(window) if window.shape != Shape::FirstHit => {
-                (window.limit, window.period)
+                // A permit of a window is not spent in the one after the next.
+                let life = second.min(window.period);
+                if life < SHORTEST_MICROS {
+                    let period = Duration::from_micros(window.period);
+                    return Err(LeaseError::Window { period });
+                }
+                (life, cost_ns(window.limit, window.period), None)
+            }
+            Kind::Slots(slots) => {
+                let longest = u64::try_from(LONGEST.as_micros()).unwrap_or(u64::MAX);
+                let life = life.unwrap_or(longest).min(slots.lease);
+                if life < SHORTEST_MICROS {
+                    let lease = Duration::from_micros(slots.lease);
+                    return Err(LeaseError::Slots { lease });
+                }
+                // No time frees a slot.
+                (life, LONGEST_PAUSE_NS, Some(slots.lease))
             }
             _ => return Err(LeaseError::Limit),
         };
-        let bounds = Duration::from_micros(SHORTEST_MICROS)..=Duration::from_secs(60);
-        if !bounds.contains(&self.life) {
-            return Err(LeaseError::Life { life: self.life });
-        }
-        let mut life = u64::try_from(self.life.as_micros()).unwrap_or(u64::MAX);
-        if matches!(limit.kind, Kind::Window(_)) {
-            // A permit of a window is not spent in the one after the next.
-            life = life.min(period);
-            if life < SHORTEST_MICROS {
-                let period = Duration::from_micros(period);
-                return Err(LeaseError::Window { period });
-            }
-        }
         if self.keys == 0 {
             return Err(LeaseError::NoKeys);
         }
@@ -120,13 +145,25 @@ impl Leasing {
         }
         let share = u128::from(limit.permits()) * u128::from(self.percent) / 100;
         let most = u64::try_from(share).unwrap_or(u64::MAX);
+        let life_ns = life.saturating_mul(1000);
+        let review_ns = life_ns / 4;
         Ok(Terms {
-            life_ns: life.saturating_mul(1000),
+            life_ns,
             most: most.clamp(1, MOST_HELD / 2),
-            cost_ns: period.saturating_mul(1000) / permits.max(1),
+            cost_ns,
             is_window: matches!(limit.kind, Kind::Window(_)),
+            review_ns: match slots {
+                Some(_) => review_ns.min(SLOTS_REVIEW_NS),
+                None => review_ns,
+            },
+            slots_ns: slots.map(|lease| lease.saturating_mul(1000)),
         })
     }
+}
+
+/// Returns how long a permit takes to refill.
+fn cost_ns(permits: u64, period: u64) -> u64 {
+    period.saturating_mul(1000) / permits.max(1)
 }
 
 /// The reason why a limit can't lease permits.
@@ -140,7 +177,7 @@ impl Leasing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LeaseError {
-    /// The limit is a queue, a log, a first-hit window or one on concurrency.
+    /// The limit is a queue, a log or a first-hit window.
     Limit,
     /// The life is out of bounds.
     Life {
@@ -151,6 +188,11 @@ pub enum LeaseError {
     Window {
         /// The period of the windows.
         period: Duration,
+    },
+    /// The lease of a slot is shorter than the shortest lease of a process.
+    Slots {
+        /// The lease of a slot.
+        lease: Duration,
     },
     /// No key could have a lease.
     NoKeys,
@@ -165,7 +207,8 @@ impl fmt::Display for LeaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Limit => f.write_str(
-                "the limit has no leases: only token buckets, fixed windows and sliding windows do",
+                "the limit has no leases: only token buckets, fixed windows, sliding windows and \
+                 concurrency do",
             ),
             Self::Life { life } => {
                 write!(f, "the life is {life:?}, but must be from 200ms to 60s")
@@ -173,6 +216,10 @@ impl fmt::Display for LeaseError {
             Self::Window { period } => {
                 write!(f, "a window is {period:?}, but must be at least 200ms")
             }
+            Self::Slots { lease } => write!(
+                f,
+                "the lease of a slot is {lease:?}, but must be at least 200ms"
+            ),
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
             Self::Share { percent } => {
                 write!(

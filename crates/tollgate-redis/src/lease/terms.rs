@@ -2,7 +2,7 @@
 
 /// After an answer without permits, a node waits for this long, or until half of what it may hold
 /// is refilled.
-const LONGEST_PAUSE_NS: u64 = 12_500_000;
+pub(crate) const LONGEST_PAUSE_NS: u64 = 12_500_000;
 
 /// The numbers of a lease.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,10 @@ pub(crate) struct Terms {
     /// Whether what is out when a window begins counts in it: then the server must know soon what
     /// is spent.
     pub(crate) is_window: bool,
+    /// How often all keys are looked at.
+    pub(crate) review_ns: u64,
+    /// Of a limit on concurrency, how long a grant holds its slots that is not given back.
+    pub(crate) slots_ns: Option<u64>,
 }
 
 impl Terms {

@@ -7,7 +7,7 @@ use system::{Moment, now, since};
 /// It counts the time in which the machine sleeps: on Linux it is `CLOCK_BOOTTIME`, and on macOS
 /// `CLOCK_MONOTONIC`. On Windows, `Instant` counts it. A process that was stopped sees that time
 /// has passed.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Time {
     start: Moment,
 }

@@ -2,12 +2,14 @@
 
 use std::error::Error;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::num::NonZeroU64;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate::{Denied, Granted, Tick};
 
+use crate::lease::GrantedAfter;
 use crate::limit::kind::{Mark, Taken};
-use crate::limit::rate::Ticks;
 use crate::outage::Decider;
 use crate::outage::fallback::Episode;
 
@@ -31,6 +33,37 @@ pub struct Grant {
     pub(crate) mark: Mark,
     /// What a fallback counted the grant in.
     pub(crate) episode: Episode,
+    /// What puts a lease's grant back.
+    pub(crate) after: After,
+}
+
+/// What finds a lease's grant. A renewal of slots changes it.
+#[derive(Debug, Default)]
+pub(crate) struct After(Mutex<GrantedAfter>);
+
+impl After {
+    /// Locks it, so that of two renewals one comes after the other.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, GrantedAfter> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self) -> GrantedAfter {
+        *self.lock()
+    }
+}
+
+impl PartialEq for After {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for After {}
+
+impl Hash for After {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.get().hash(state);
+    }
 }
 
 impl Grant {
@@ -45,22 +78,18 @@ impl Grant {
                 by: taken.rate.map(|rate| (rate, then)),
             },
             episode: Episode::None,
+            after: After::default(),
         }
     }
 
-    /// Returns a grant of permits that the process held after a message, of which some are left.
-    pub(crate) fn by_lease(n: u64, left: u64, message: u64) -> Self {
+    /// Returns a grant of permits that the process held, of which some are left.
+    pub(crate) fn by_lease(n: u64, left: u64, after: GrantedAfter) -> Self {
         Self {
             granted: Granted::new(n, Tick::from_nanos(0)).with_remaining(left, NonZeroU64::MIN),
             decider: Decider::Lease,
-            mark: Mark {
-                at: Ticks {
-                    whole: message,
-                    part: 0,
-                },
-                ..Mark::default()
-            },
+            mark: Mark::default(),
             episode: Episode::None,
+            after: After(Mutex::new(after)),
         }
     }
 

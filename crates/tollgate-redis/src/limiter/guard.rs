@@ -14,6 +14,9 @@
 //! By this process's clock, the lease ends one lease time after the last answered call was *sent*.
 //! The server began the lease later, so it frees the slots no earlier. A guard that has ended never
 //! revives: the task moves `ends` only before that time, under the channel's lock.
+//!
+//! Slots that the process [leased](crate::RedisLimiter::leased) need no task: they are held as long
+//! as the process's lease of the key is renewed.
 
 use std::error::Error;
 use std::fmt;
@@ -25,8 +28,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tollgate::Denied;
 
 use crate::client::{Client, ClientError};
+use crate::lease::Inside;
 use crate::limit::Limit;
 use crate::limit::kind::{Kind, Mark, Slots};
 use crate::limiter::RedisKey;
@@ -63,6 +68,11 @@ use crate::server::call::Part;
 /// threads. If the runtime shuts down, or the process ends, the slots are free when the lease ends.
 ///
 /// A [fallback](crate::Fallback)'s slots have no lease: they are not renewed, and never lost.
+///
+/// Slots that the process [leased](crate::RedisLimiter::leased) come back to it at once, without a
+/// call. They are held while the process's lease of the key is renewed, by the task that draws
+/// permits. If it is not, or the server says that it does not hold them any more, the key's guards
+/// are lost together.
 #[must_use = "dropping the guard leaves the slots"]
 pub struct RedisGuard {
     n: u64,
@@ -77,8 +87,10 @@ enum Held {
         ends: watch::Receiver<Instant>,
         leave: oneshot::Sender<AskedToLeave>,
     },
+    /// By the process's lease of the key.
+    Inside(Inside),
     /// By the fallback.
-    Unleased(Unleased),
+    Unleased(Box<Unleased>),
 }
 
 /// The task answers here how many slots came back.
@@ -126,11 +138,12 @@ impl<C: Client + 'static> RedisKey<'_, C> {
         let remaining = grant.granted().remaining();
         let held = match decider {
             Decider::Server => self.leased(slots, &grant, sent),
-            _ => Held::Unleased(Unleased {
+            Decider::Lease => Held::Inside(self.inside(n, &grant)?),
+            _ => Held::Unleased(Box::new(Unleased {
                 deputy: Arc::clone(&self.limiter.deputy),
                 key: self.name().to_vec(),
                 grant: Some(grant),
-            }),
+            })),
         };
         Ok(RedisGuard {
             n,
@@ -138,6 +151,14 @@ impl<C: Client + 'static> RedisKey<'_, C> {
             decider,
             held,
         })
+    }
+
+    /// Takes over the slots of a lease's grant.
+    fn inside(&self, n: u64, grant: &Grant) -> Result<Inside, Denial> {
+        let leases = self.limiter.leases.as_ref();
+        let adopted = leases.and_then(|leases| leases.adopt(&self.user, n, grant.after.get()));
+        // They were lost in the meantime.
+        adopted.ok_or_else(|| self.denial(Denied::busy(n), Decider::Lease))
     }
 
     /// Starts the task that renews a grant.
@@ -169,7 +190,8 @@ impl RedisGuard {
         self.n
     }
 
-    /// Returns how many slots were free after the guard had entered.
+    /// Returns how many slots were free after the guard had entered: for leased ones, how many this
+    /// process still had.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         self.remaining
@@ -186,19 +208,22 @@ impl RedisGuard {
     ///
     /// The lease ends by the monotonic clock of this process, before the server frees the slots. If
     /// the server loses the key, its clock jumps ahead, or this machine sleeps, the guard is lost
-    /// at its next renewal.
+    /// at its next renewal. The clock of a leased guard goes on while the machine sleeps.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         match &self.held {
             Held::Leased { ends, .. } => has_ended(&ends.borrow()),
+            Held::Inside(inside) => inside.is_lost(),
             Held::Unleased(_) => false,
         }
     }
 
     /// Waits until the guard is [lost](Self::is_lost).
     pub async fn lost(&self) {
-        let Held::Leased { ends, .. } = &self.held else {
-            return pending().await;
+        let ends = match &self.held {
+            Held::Leased { ends, .. } => ends,
+            Held::Inside(inside) => return inside.lost().await,
+            Held::Unleased(_) => return pending().await,
         };
         let mut seen = ends.clone();
         loop {
@@ -232,6 +257,7 @@ impl RedisGuard {
     pub async fn leave(self) -> Result<u64, Unavailable> {
         let (ends, leave) = match self.held {
             Held::Leased { ends, leave } => (ends, leave),
+            Held::Inside(mut inside) => return Ok(inside.leave()),
             Held::Unleased(mut slots) => return Ok(slots.give()),
         };
         // The task does not answer: it has ended with the guard's lease, or with its runtime.

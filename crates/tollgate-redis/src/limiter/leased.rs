@@ -5,6 +5,7 @@ use tollgate::Denied;
 
 use crate::client::Client;
 use crate::lease::{Leases, Said};
+use crate::limit::kind::Kind;
 use crate::limiter::RedisKey;
 use crate::limiter::all;
 use crate::limiter::decision::{Denial, Grant};
@@ -24,8 +25,15 @@ pub(crate) async fn take<C: Client>(
     // Without this, callers in a loop would let no other task run, not even the one that draws.
     consume_budget().await;
     match leases.spend(&key.user, n) {
-        Said::Granted { left, message } => Ok(Grant::by_lease(n, left, message)),
-        Said::Denied { wait } => Err(key.denial(Denied::later(n, wait), Decider::Lease)),
+        Said::Granted { left, after } => Ok(Grant::by_lease(n, left, after)),
+        Said::Denied { wait } => {
+            // When a slot is left is not known.
+            let denied = match key.limiter.limit.kind {
+                Kind::Slots(_) => Denied::busy(n),
+                _ => Denied::later(n, wait),
+            };
+            Err(key.denial(denied, Decider::Lease))
+        }
         Said::Ask => ask(key, leases, n).await,
     }
 }

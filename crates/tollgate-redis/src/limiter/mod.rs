@@ -19,7 +19,7 @@ use crate::lease::{LeaseError, LeaseStats, Leases, Leasing};
 use crate::limit::Limit;
 use crate::limit::error::LimitError;
 use crate::limit::kind::Mark;
-use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::decision::{After, Denial, Grant};
 use crate::outage::fallback::{Deputy, Fallback};
 use crate::outage::{Decider, Outage};
 use crate::remembered::{Forgets, Memory, Recalled, Sent};
@@ -238,6 +238,11 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// - While the server does not answer, a process spends what it holds, for at most the life of
     ///   a lease, and then the fallback decides. One that is killed holds its permits for as long,
     ///   and they count as spent.
+    /// - Slots of a limit on [concurrency](Limit::concurrency) come back to the process that
+    ///   entered them, without a call. [Guards](crate::RedisGuard) are held while the process's
+    ///   lease is renewed, in an outage until it ends, also after the limit is dropped. So are
+    ///   grants without a guard, but only if they are [renewed](RedisKey::renew) within the limit's
+    ///   lease. The process's lease lasts as long as the limit's, but at most a minute.
     /// - [`undo`](RedisKey::undo) and [`settle`](RedisKey::settle) put the permits of a lease's
     ///   grant back into this process, unless it has told the server since that they are spent:
     ///   then they stay taken. It tells the server a few times a second for each busy key.
@@ -245,7 +250,8 @@ impl<C: Client + 'static> RedisLimiter<C> {
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
     ///   without what leases hold.
     /// - A ban takes what this process holds. Draws that are under way, and what other processes
-    ///   hold, may be spent until they next ask: at most for a life.
+    ///   hold, may be spent until they next ask: at most for a life. Guards of leased slots are
+    ///   lost then.
     /// - A process that forks must do so before its first request.
     ///
     /// [Many machines](crate::guide::distributed) has the protocol, and how to choose.
@@ -358,6 +364,7 @@ impl<C> RedisKey<'_, C> {
                 decider,
                 mark: Mark::default(),
                 episode,
+                after: After::default(),
             })
             .map_err(|denied| self.denial(denied, decider))
     }
@@ -372,14 +379,21 @@ impl<C> RedisKey<'_, C> {
     /// Gives back what the fallback took, or puts back what was leased.
     pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
         let deputy = &self.limiter.deputy;
-        if let (Decider::Lease, Some(leases)) = (grant.decider, &self.limiter.leases) {
-            let message = grant.mark.at.whole;
-            return leases.put_back(&self.user, grant.granted.n(), message);
+        if grant.decider == Decider::Lease {
+            return self.put_back(&grant, grant.granted.n());
         }
         if deputy.decider() != grant.decider {
             return 0;
         }
         deputy.undo(self.name(), grant.granted, grant.episode)
+    }
+
+    /// Puts back permits of a lease's grant. Returns how many.
+    pub(crate) fn put_back(&self, grant: &Grant, n: u64) -> u64 {
+        let leases = self.limiter.leases.as_ref();
+        leases.map_or(0, |leases| {
+            leases.put_back(&self.user, n, grant.after.get())
+        })
     }
 
     /// Returns the denial of `n` permits that is remembered, so that no call is needed.

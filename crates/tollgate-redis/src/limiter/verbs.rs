@@ -106,7 +106,8 @@ impl<C: Client> RedisKey<'_, C> {
     /// Begins the lease of a grant of [concurrency](crate::Limit::concurrency) again, and returns
     /// how many slots the grant still holds. It has lost some if its lease has ended or the key was
     /// reset. For another limit this returns 0, and for a fallback's grant all that was granted.
-    /// The call is sent in an outage too, as a probe.
+    /// The call is sent in an outage too, as a probe. There is none for a grant that this process
+    /// [leased](crate::RedisLimiter::leased).
     ///
     /// A [guard](Self::try_enter) does this by itself.
     ///
@@ -117,6 +118,14 @@ impl<C: Client> RedisKey<'_, C> {
         let n = grant.granted.n();
         if !matches!(self.limiter.limit.kind, Kind::Slots(_)) {
             return Ok(0);
+        }
+        if let (Decider::Lease, Some(leases)) = (grant.decider, &self.limiter.leases) {
+            let mut after = grant.after.lock();
+            let renewed = leases.renew(&self.user, n, *after);
+            return Ok(renewed.map_or(0, |renewed| {
+                *after = renewed;
+                n
+            }));
         }
         if grant.decider != Decider::Server {
             return Ok(n);
@@ -287,12 +296,10 @@ impl<C: Client> RedisKey<'_, C> {
         let n = grant.granted.n();
         let mut settled = Settled::default();
         if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
-            settled.returned = match &self.limiter.leases {
-                Some(leases) if grant.decider == Decider::Lease => {
-                    leases.put_back(&self.user, unused, grant.mark.at.whole)
-                }
-                _ => self.give(unused, Some(grant.mark)).await?,
-            };
+            if grant.decider == Decider::Lease {
+                return Ok(self.settle_leased(&grant, actual));
+            }
+            settled.returned = self.give(unused, Some(grant.mark)).await?;
             settled.lost = unused.saturating_sub(settled.returned);
         } else if actual > n {
             settled.charged = self.charge(actual.saturating_sub(n)).await?.n();
@@ -360,6 +367,17 @@ impl<C: Client> RedisKey<'_, C> {
             leases.drop_held(&self.user);
         }
         banned
+    }
+
+    /// Puts back what a lease's grant did not use.
+    pub(crate) fn settle_leased(&self, grant: &Grant, actual: u64) -> Settled {
+        let unused = grant.granted.n().saturating_sub(actual);
+        let mut settled = Settled::default();
+        if unused > 0 {
+            settled.returned = self.put_back(grant, unused);
+            settled.lost = unused.saturating_sub(settled.returned);
+        }
+        settled
     }
 
     /// Settles what the fallback took.

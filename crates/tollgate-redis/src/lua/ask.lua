@@ -49,15 +49,19 @@ if number <= latest then
   return answer(kept, granted)
 end
 -- What the server does not know of was spent when the lease ended. A ban takes all.
-kept = math.min(keeps, has)
+local held = math.min(keeps, has)
+kept = held
 if state.ban > 0 then
   kept = 0
+  if not state.kind.stays then
+    held = 0
+  end
 end
-returns = math.min(returns, has - kept)
+returns = math.min(returns, has - held)
 if state.ban == 0 then
   state.kind.back(state, returns)
 end
-out = math.max(out - has + kept, 0)
+out = math.max(out - has + held, 0)
 state.kind.floor(state, now, out, true)
 -- An equal share for this node, and for each one that waits for its turn, or for one that may ask.
 local refill = state.kind.refill(state)
@@ -74,11 +78,11 @@ if granted < wants and (granted == room or turn > now) then
   turn = math.min(math.max(turn, due) + between, due + life)
   mine = turn - now
 end
-if kept + granted > 0 then
+if held + granted > 0 then
   local ends = now + life
   look = look > now and math.min(look, ends) or ends
   redis.call('HSET', KEYS[2], node,
-    struct.pack('<ddddd', kept + granted, ends, number, kept, granted))
+    struct.pack('<ddddd', held + granted, ends, number, kept, granted))
 else
   redis.call('HDEL', KEYS[2], node)
   look = math.max(look, now)

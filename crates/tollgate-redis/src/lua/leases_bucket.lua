@@ -65,6 +65,12 @@ function bucket.write(state)
   save(state, state.whole, state.part, state.ban)
 end
 
+-- Takes permits beside the leases.
+function bucket.spend(state, permits)
+  bucket.draw(state, permits)
+  bucket.write(state)
+end
+
 -- Returns how long it takes until there is one permit.
 function bucket.wait(state)
   local whole, part = idle_after(state, 1)

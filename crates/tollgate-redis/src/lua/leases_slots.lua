@@ -3,6 +3,16 @@ function slots.floor(state, _, out)
   state.out = out
 end
 
+local tell = slots.tell
+
+function slots.tell(state)
+  local live = state.live
+  state.live = math.min(live + (state.out or 0), 2 * state.limit)
+  local told = tell(state)
+  state.live = live
+  return told
+end
+
 function slots.room(state, most)
   if state.ban > 0 then
     return 0
@@ -13,6 +23,14 @@ end
 function slots.draw(state, permits)
   state.out = state.out + permits
 end
+
+-- Holders take slots beside the leases.
+function slots.spend(state)
+  slots.take(state)
+end
+
+-- Slots that a ban takes are not free before the node knows: until it asks again.
+slots.stays = true
 
 -- What is not out any more is free.
 function slots.back() end

@@ -43,6 +43,12 @@ function window.write(state)
   save(state)
 end
 
+-- Takes permits beside the leases.
+function window.spend(state, permits)
+  window.draw(state, permits)
+  window.write(state)
+end
+
 -- Returns how long it takes until there may be one permit: at most until the window ends.
 function window.wait(state)
   if window.room(state, 1) > 0 then

@@ -1,6 +1,6 @@
 -- Takes permits of one key beside its leases, or none. KEYS: the limit's key, and that of its
--- leases. ARGV: a request for no permits; and how many it is for, and the permits of a full burst or
--- of a window. Returns what take.lua returns.
+-- leases. ARGV: a request for no permits, or for slots one for all of them; and how many it is for,
+-- and the permits of a full burst or of a window, or the slots. Returns what take.lua returns.
 local state = kinds[string.byte(ARGV[1])].see(KEYS[1], ARGV[1])
 if state.err then
   return state
@@ -19,7 +19,6 @@ local granted = 0
 local reply = state.kind.tell(state)
 if state.kind.room(state, permits) == permits then
   granted = 1
-  state.kind.draw(state, permits)
-  state.kind.write(state)
+  state.kind.spend(state, permits)
 end
 return { granted, now, reply }

@@ -165,10 +165,15 @@ pub(crate) fn ask(part: Part<'_>, message: &Message) -> Option<Call> {
 pub(crate) fn take_beside(part: Part<'_>) -> Option<Call> {
     let mut arg = Vec::with_capacity(16);
     pack(&mut arg, &[part.n, part.kind.most()]);
+    // Holders of slots have names.
+    let named = match part.kind {
+        Kind::Slots(_) => part.n,
+        _ => 0,
+    };
     Some(Call {
         script: script::take_beside(part.kind.kinds())?,
         keys: leased_keys(part.key),
-        args: vec![part.kind.argument(0), arg],
+        args: vec![part.kind.argument(named), arg],
     })
 }
 

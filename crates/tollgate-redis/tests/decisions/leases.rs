@@ -15,13 +15,10 @@ use crate::limit::kind::Kind;
 use crate::server::call::{self, Message, Part};
 
 /// What is used, apart from leases.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Used {
     /// The idle tick, in units of 1/n microsecond.
-    Bucket {
-        line: Line,
-        idle: u128,
-    },
+    Bucket { line: Line, idle: u128 },
     Window {
         limit: u128,
         period: u128,
@@ -31,9 +28,12 @@ enum Used {
         /// The number of the window.
         window: u128,
     },
+    /// What is out, and when the lease of each holder beside it ends.
     Slots {
         limit: u128,
+        lease: u128,
         out: u128,
+        holders: Vec<u128>,
     },
 }
 
@@ -58,7 +58,7 @@ impl Used {
                     *window = current;
                 }
             }
-            Self::Slots { .. } => {}
+            Self::Slots { holders, .. } => holders.retain(|ends| *ends > now),
         }
     }
 
@@ -84,9 +84,9 @@ impl Used {
     }
 
     fn room(&self, now: u128) -> u128 {
-        match *self {
+        match self {
             Self::Bucket { line, idle } => {
-                (now * line.n + line.reach()).saturating_sub(idle) / line.period
+                (now * line.n + line.reach()).saturating_sub(*idle) / line.period
             }
             Self::Window {
                 limit,
@@ -97,10 +97,15 @@ impl Used {
                 window,
             } => {
                 let left = (window + 1) * period - (now + ORIGIN);
-                let before = if slides { before * left } else { 0 };
+                let before = if *slides { before * left } else { 0 };
                 (limit * period).saturating_sub(before + count * period) / period
             }
-            Self::Slots { limit, out } => limit.saturating_sub(out),
+            Self::Slots {
+                limit,
+                out,
+                holders,
+                ..
+            } => limit.saturating_sub(out + holders.len() as u128),
         }
     }
 
@@ -171,7 +176,7 @@ impl Reference {
     }
 
     /// Takes permits back.
-    pub(crate) fn give(&mut self, now: u128, n: u64) {
+    pub(crate) fn give_back(&mut self, now: u128, n: u64) {
         self.used.back(now, n.into());
     }
 
@@ -182,7 +187,7 @@ impl Reference {
 
     /// Returns how many microseconds it takes until there is a permit, at most.
     pub(crate) fn wait(&self, now: u128) -> u128 {
-        match self.used {
+        match &self.used {
             Used::Bucket { line, idle } => {
                 let due = (idle + line.period).saturating_sub(line.reach());
                 due.div_ceil(line.n).saturating_sub(now)
@@ -198,7 +203,7 @@ impl Reference {
             } => {
                 let left = (window + 1) * period - (now + ORIGIN);
                 // A permit of the window before stops to count each period / before.
-                match slides && before > 0 && count < limit {
+                match *slides && *before > 0 && count < limit {
                     true => left.min(period / before + 1),
                     false => left,
                 }
@@ -274,11 +279,26 @@ impl Reference {
         [ask.number, kept as u64, granted as u64]
     }
 
+    /// Frees the slot of a holder, of which this says when its lease ends.
+    pub(crate) fn give(&mut self, now: u128, ends: u128) {
+        self.settle(now);
+        if let Used::Slots { holders, .. } = &mut self.used {
+            if let Some(index) = holders.iter().position(|end| *end == ends) {
+                let _ = holders.swap_remove(index);
+            }
+        }
+    }
+
     pub(crate) fn take(&mut self, now: u128, n: u64) -> bool {
         self.settle(now);
         let fits = self.used.room(now) >= u128::from(n);
-        if fits {
-            self.used.draw(n.into());
+        match &mut self.used {
+            _ if !fits => {}
+            Used::Slots { lease, holders, .. } => {
+                let ends = now + *lease;
+                holders.extend((0..n).map(|_| ends));
+            }
+            used => used.draw(n.into()),
         }
         fits
     }
@@ -292,7 +312,9 @@ fn used(kind: &Kind, quota: Quota, slides: bool, now: u128) -> Used {
         },
         Kind::Slots(slots) => Used::Slots {
             limit: slots.limit.into(),
+            lease: slots.lease.into(),
             out: 0,
+            holders: Vec::new(),
         },
         _ => {
             let period = quota.period().as_micros();
@@ -333,7 +355,10 @@ fn each_answer_about_a_lease_is_exact() {
                 0 => Limit::token_bucket(quota),
                 1 => Limit::fixed_window(quota),
                 2 => Limit::sliding_window(quota),
-                _ => Limit::concurrency(1 + random.below(40), Duration::from_secs(1)),
+                _ => Limit::concurrency(
+                    1 + random.below(40),
+                    Duration::from_micros(1000 + random.any_size(1_000_000)),
+                ),
             };
             let Ok(limit) = limit else { continue };
             let kind = limit.kind;
@@ -356,7 +381,7 @@ fn each_answer_about_a_lease_is_exact() {
                     now = now.max(next - 1 - u128::from(random.any_size(life)));
                     edge = Some(next);
                 }
-                let takes = random.below(4) == 0 && !matches!(kind, Kind::Slots(_));
+                let takes = random.below(4) == 0;
                 let most = kind.most().min(100_000);
                 let part = |n| Part {
                     key: &key,

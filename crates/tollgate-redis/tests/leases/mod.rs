@@ -5,8 +5,12 @@
 
 mod held;
 mod model;
+mod options;
 mod server;
 mod simulation;
+mod slot_pool;
+mod slots;
+mod word;
 
 use model::{Mistake, Model};
 use server::Kind;

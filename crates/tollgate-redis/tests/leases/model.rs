@@ -6,7 +6,7 @@ use std::fmt;
 use stateright::{Checker, HasDiscoveries, Property};
 
 use super::server::{Kind, Server};
-use crate::lease::held::Held;
+use super::word::Word;
 use crate::lease::holder::{Answer, Ask, Holder};
 
 /// A tick in nanoseconds: the unit of the time at which permits end.
@@ -36,10 +36,12 @@ pub(super) enum Mistake {
     /// The node puts back a permit that was not used after all, although it has told the server
     /// that it is spent.
     PutBackLate,
+    /// The node does not say that it keeps the slots that are in use.
+    InUseIsNotKept,
 }
 
 impl Mistake {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::EndsEarly,
         Self::CountsFromTheAnswer,
         Self::ClockStandsStill,
@@ -50,6 +52,7 @@ impl Mistake {
         Self::EndedLeaseIsReturned,
         Self::ReturnedIsSpent,
         Self::PutBackLate,
+        Self::InUseIsNotKept,
     ];
 
     /// Returns the models in which it is found.
@@ -57,6 +60,7 @@ impl Mistake {
         let (bucket, window, slots) = (super::BUCKET, super::WINDOW, super::SLOTS);
         let models = match self {
             Self::PutBackLate => return vec![Model::of_undos(window)],
+            Self::InUseIsNotKept => return vec![Model::of_messages(slots)],
             Self::EndsEarly | Self::NoMargin => [bucket, window, slots].map(Model::of_clocks),
             _ => [bucket, window, slots].map(Model::of_messages),
         };
@@ -91,10 +95,8 @@ pub(super) struct Model {
 struct Node {
     /// Another one after a restart.
     name: u64,
-    held: Held,
+    held: Word,
     holder: Holder,
-    /// Slots in use.
-    busy: u64,
     clock: u64,
     asked: u64,
     /// Permits that may be put back: of this window, and of earlier ones.
@@ -164,6 +166,16 @@ pub(super) enum Action {
     Restart {
         node: usize,
     },
+}
+
+impl Node {
+    /// Slots that are lost make way for a key of which nothing is held.
+    fn lose(&mut self) {
+        if self.held.is_lost(self.clock * TICK_NS) {
+            self.held = Word::of(true);
+            self.holder = Holder::default();
+        }
+    }
 }
 
 impl Model {
@@ -275,6 +287,14 @@ impl Model {
         (self.life - margin) * TICK_NS
     }
 
+    /// Counts the slots in use.
+    fn count_slots(&self, state: &mut State) {
+        if self.is_slots() {
+            let in_use = |node: &Node| node.held.in_use(node.clock * TICK_NS);
+            state.spent = state.nodes.iter().map(in_use).sum();
+        }
+    }
+
     fn tick(&self, state: &mut State, slow: Option<usize>) {
         state.now += 1;
         state.spent = self.kind.decayed(state.spent, state.now);
@@ -286,14 +306,9 @@ impl Model {
             if self.kind.begins(state.now) {
                 node.earlier += std::mem::take(&mut node.recent);
             }
-            // Work that outlives its lease stops.
-            if node.clock * TICK_NS >= node.held.until_ns() {
-                node.busy = 0;
-            }
+            node.lose();
         }
-        if self.is_slots() {
-            state.spent = state.nodes.iter().map(|node| node.busy).sum();
-        }
+        self.count_slots(state);
     }
 }
 
@@ -304,6 +319,7 @@ impl stateright::Model for Model {
     fn init_states(&self) -> Vec<State> {
         let node = |name| Node {
             name,
+            held: Word::of(self.is_slots()),
             ..Node::default()
         };
         vec![State {
@@ -341,7 +357,7 @@ impl stateright::Model for Model {
                 Some(_) if i < self.faulty => actions.push(Action::GiveUp { node: i }),
                 Some(_) => {}
             }
-            if node.held.spend(now, 1).is_some() {
+            if node.held.spend(now).is_some() {
                 actions.push(Action::Spend { node: i });
             }
             for (is_recent, count) in [(true, node.recent), (false, node.earlier)] {
@@ -349,7 +365,7 @@ impl stateright::Model for Model {
                     actions.push(Action::Undo { node: i, is_recent });
                 }
             }
-            if node.busy > 0 {
+            if node.held.in_use(now) > 0 {
                 actions.push(Action::Leave { node: i });
             }
             if state.restarts < self.restarts && i < self.faulty {
@@ -385,9 +401,13 @@ impl stateright::Model for Model {
                 if !self.is(Mistake::PutBackLate) {
                     (node.recent, node.earlier) = (0, 0);
                 }
+                let keeps = match self.is(Mistake::InUseIsNotKept) {
+                    true => held.permits(now),
+                    false => keeps,
+                };
                 let ask = Ask {
                     number: node.asked,
-                    keeps: keeps + node.busy,
+                    keeps,
                     returns,
                     wants,
                 };
@@ -420,26 +440,24 @@ impl stateright::Model for Model {
             Action::Answer { node, answer } => {
                 let node = state.nodes.get_mut(node)?;
                 self.answer(node, answer);
+                node.lose();
                 self.forget(node.name, &mut state.answers);
+                self.count_slots(&mut state);
             }
             Action::Spend { node } => {
                 let node = state.nodes.get_mut(node)?;
-                node.held = node.held.spend(node.clock * TICK_NS, 1)?.held;
-                if self.is_slots() {
-                    node.busy += 1;
-                }
+                node.held = node.held.spend(node.clock * TICK_NS)?;
                 node.recent += u64::from(self.undoes);
                 state.spent += 1;
             }
             Action::Leave { node } => {
                 let node = state.nodes.get_mut(node)?;
-                node.busy -= 1;
-                node.held = node.held.returned(node.clock * TICK_NS, 1);
+                node.held = node.held.back(node.clock * TICK_NS);
                 state.spent -= 1;
             }
             Action::Undo { node, is_recent } => {
                 let node = state.nodes.get_mut(node)?;
-                node.held = node.held.returned(node.clock * TICK_NS, 1);
+                node.held = node.held.back(node.clock * TICK_NS);
                 match is_recent {
                     true => (node.recent, state.spent) = (node.recent - 1, state.spent - 1),
                     false => node.earlier -= 1,
@@ -455,12 +473,13 @@ impl stateright::Model for Model {
                 state.restarts += 1;
                 let nodes = self.nodes;
                 let node = state.nodes.get_mut(node)?;
-                state.spent -= if self.is_slots() { node.busy } else { 0 };
                 *node = Node {
                     name: node.name + nodes,
+                    held: Word::of(self.is_slots()),
                     clock: node.clock,
                     ..Node::default()
                 };
+                self.count_slots(&mut state);
             }
         }
         (state != *last).then_some(state)
@@ -503,7 +522,7 @@ impl Model {
         let now = node.clock * TICK_NS;
         let before = node.held;
         if self.is(Mistake::AnswersAreReadTwice) && node.holder.unanswered().is_none() {
-            node.held = before.answered(now, 0, answer.granted, before.until_ns(), 1);
+            node.held = before.answered(now, 0, answer.granted, before.until_ns());
             return;
         }
         let Some(brought) = node.holder.answered(answer) else {
@@ -514,7 +533,7 @@ impl Model {
             false => brought.sent_ns,
         };
         let until = from + self.spendable_ns();
-        node.held = before.answered(now, brought.lost, brought.granted, until, 1);
+        node.held = before.answered(now, brought.lost, brought.granted, until);
     }
 }
 

@@ -11,6 +11,7 @@ mod faults;
 mod foreign_values;
 mod guards;
 mod hidden_users;
+mod leased_slots;
 mod leases;
 mod many_processes;
 mod remembered;

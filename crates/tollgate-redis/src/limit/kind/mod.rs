@@ -30,8 +30,7 @@ pub(crate) enum Kind {
 }
 
 /// Finds a grant when it is given back: for a bucket, when it was to be idle after the grant; for a
-/// window, its end; for a log, the tick of the permits; for slots, the first holder; for a lease,
-/// the latest message.
+/// window, its end; for a log, the tick of the permits; for slots, the first holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Mark {
     pub(crate) at: Ticks,

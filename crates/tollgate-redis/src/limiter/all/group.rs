@@ -111,24 +111,14 @@ impl<C: Client> Group<'_, C> {
             let (n, mark) = (grant.granted.n(), Some(grant.mark));
             let actual = costs.get(*index).copied().unwrap_or(n);
             let is_fallback = grant.decider.is_fallback();
-            let put_back = grant.decider == Decider::Lease;
+            let is_leased = grant.decider == Decider::Lease;
             settled.push(match is_fallback {
                 true => key.settle_without(grant, actual),
+                false if is_leased => key.settle_leased(&grant, actual),
                 false => Settled::default(),
             });
             match n.cmp(&actual) {
-                Ordering::Greater if put_back => {
-                    if let (Some(settled), Some(leases)) = (settled.last_mut(), &key.limiter.leases)
-                    {
-                        settled.returned = leases.put_back(
-                            &key.user,
-                            n.saturating_sub(actual),
-                            mark.map_or(0, |mark| mark.at.whole),
-                        );
-                        settled.lost = n.saturating_sub(actual).saturating_sub(settled.returned);
-                    }
-                }
-                Ordering::Greater if !is_fallback => {
+                Ordering::Greater if !is_fallback && !is_leased => {
                     forget.push(key.forgets());
                     unused.push((at, (key.part(n.saturating_sub(actual)), mark)))
                 }

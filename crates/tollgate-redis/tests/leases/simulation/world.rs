@@ -15,7 +15,7 @@ use super::seen::Seen;
 use crate::decisions::Random;
 use crate::decisions::leases::Reference;
 use crate::lease::holder::Answer;
-use crate::lease::hot::{Hot, HotKeys, Said};
+use crate::lease::hot::{GrantedAfter, Hot, HotKeys, Said};
 use crate::lease::keeper::Keeper;
 use crate::lease::options::Leasing;
 use crate::lease::stats::Counts;
@@ -83,7 +83,7 @@ enum What {
 struct Undo {
     key: u64,
     at: u64,
-    message: u64,
+    after: GrantedAfter,
     number: u64,
 }
 
@@ -371,8 +371,8 @@ impl World {
             (said, tells)
         });
         match decided {
-            Some((Said::Granted { message, .. }, tells)) => {
-                self.grant_leased(now, node, key, message);
+            Some((Said::Granted { after, .. }, tells)) => {
+                self.grant_leased(now, node, key, after);
                 if tells {
                     self.look(now, node);
                 }
@@ -414,7 +414,7 @@ impl World {
         self.at(now + UNDONE_AFTER, node, What::Count { key, at, number });
     }
 
-    fn grant_leased(&mut self, now: u64, node: usize, key: u64, message: u64) {
+    fn grant_leased(&mut self, now: u64, node: usize, key: u64, after: GrantedAfter) {
         self.grant(now, node, key);
         // The number of the grant is that of the event that counts it, less one.
         let number = self.number - 1;
@@ -423,7 +423,7 @@ impl World {
             let undo = Undo {
                 key,
                 at: now,
-                message,
+                after,
                 number,
             };
             self.at(time, node, What::Undo(undo));
@@ -442,7 +442,7 @@ impl World {
                 hot.pool.put_back(clock, 1);
                 return u64::from(has_lease);
             }
-            hot.put_back(clock, 1, undo.message)
+            hot.put_back(clock, 1, undo.after)
         });
         if put_back == Some(1) {
             self.undone.push(undo.number);
@@ -540,7 +540,7 @@ impl World {
             message.ask.number = sent.number.max(latest.map_or(0, |latest| latest + 1));
         }
         if takes_back && latest.is_none() {
-            server.give(micros, sent.returns);
+            server.give_back(micros, sent.returns);
         }
         let [number, keeps, granted] = server.ask(micros, &message);
         let wait = match granted < sent.wants {
