@@ -60,7 +60,7 @@ impl Hot {
     }
 
     /// Takes out all permits but some, for a message: see [`Pool::withdraw`].
-    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64) {
+    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64, u64) {
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let withdrawn = self.pool.withdraw(now_ns, keep);
         // ORDERING: Release. Who reads this message spends after it, or spent before and names an
@@ -97,14 +97,14 @@ impl Hot {
         until_ns: u64,
         mark: u64,
         message: u64,
-    ) -> u64 {
+    ) -> (u64, u64) {
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let Brought { lost, granted, .. } = *brought;
-        let held = self.pool.answered(now_ns, lost, granted, until_ns, mark);
+        let answered = self.pool.answered(now_ns, lost, granted, until_ns, mark);
         if lost > 0 {
             self.latest.store(message, Ordering::Release);
         }
-        held
+        answered
     }
 
     pub(crate) fn set_failed(&self, has_failed: bool) {

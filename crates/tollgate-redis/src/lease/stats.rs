@@ -16,10 +16,17 @@ use crate::lease::holder::{Ask, Brought};
 pub struct LeaseStats {
     /// Messages to the server, each about one key.
     pub messages: u64,
+    /// Answers that brought permits. So a draw has `drawn / draws` permits on average.
+    pub draws: u64,
     /// Permits that were drawn.
     pub drawn: u64,
     /// Permits that were given back unspent.
     pub returned: u64,
+    /// Permits that the process drew, and could not spend in time: it held them when their lease
+    /// ended, or when the server had forgotten them or the key was banned. They are counted when
+    /// the process next says or hears something about the key. Permits of an answer that was lost
+    /// are not counted, because the process does not know of them.
+    pub lapsed: u64,
     /// Permits that the process holds, and may still spend.
     pub held: u64,
     /// Keys that have a lease, or are to get one.
@@ -29,8 +36,10 @@ pub struct LeaseStats {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     messages: AtomicU64,
+    draws: AtomicU64,
     drawn: AtomicU64,
     returned: AtomicU64,
+    lapsed: AtomicU64,
 }
 
 impl Counts {
@@ -40,7 +49,13 @@ impl Counts {
     }
 
     pub(crate) fn answered(&self, brought: &Brought) {
+        let has_permits = u64::from(brought.granted > 0);
+        self.draws.fetch_add(has_permits, Ordering::Relaxed);
         self.drawn.fetch_add(brought.granted, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lapsed(&self, permits: u64) {
+        self.lapsed.fetch_add(permits, Ordering::Relaxed);
     }
 }
 
@@ -48,8 +63,10 @@ impl Counts {
     pub(crate) fn seen(&self, held: u64, keys: usize) -> LeaseStats {
         LeaseStats {
             messages: self.messages.load(Ordering::Relaxed),
+            draws: self.draws.load(Ordering::Relaxed),
             drawn: self.drawn.load(Ordering::Relaxed),
             returned: self.returned.load(Ordering::Relaxed),
+            lapsed: self.lapsed.load(Ordering::Relaxed),
             held,
             keys,
         }

@@ -7,6 +7,7 @@ mod held;
 mod model;
 mod server;
 mod simulation;
+mod stats;
 
 use model::{Mistake, Model};
 use server::Kind;
