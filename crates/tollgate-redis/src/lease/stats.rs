@@ -2,9 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tollgate::stats::{Metric, Metrics, Value};
+
 use crate::lease::holder::{Ask, Brought};
 
-/// What the leases of a limit have done in this process.
+/// What the leases of a limit have done in this process. They are
+/// [metrics](tollgate::stats::write_prometheus).
 ///
 /// ```
 /// use tollgate_redis::LeaseStats;
@@ -31,6 +34,22 @@ pub struct LeaseStats {
     pub held: u64,
     /// Keys that have a lease, or are to get one.
     pub keys: usize,
+}
+
+impl Metrics for LeaseStats {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        let value = match metric {
+            Metric::LeaseMessages => self.messages,
+            Metric::LeaseDraws => self.draws,
+            Metric::LeaseDrawn => self.drawn,
+            Metric::LeaseReturned => self.returned,
+            Metric::LeaseLapsed => self.lapsed,
+            Metric::LeaseHeld => self.held,
+            Metric::LeaseKeys => u64::try_from(self.keys).unwrap_or(u64::MAX),
+            _ => return None,
+        };
+        Some(value.into())
+    }
 }
 
 #[derive(Debug, Default)]
