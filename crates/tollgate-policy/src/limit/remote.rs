@@ -286,6 +286,14 @@ pub trait RemoteGrants: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns whether the remaining permits of one grant are those of the limit. If not, they are
+    /// those that this process holds of it, and clients are not told of them. The default is
+    /// `true`.
+    fn is_remaining_known(&self, index: usize) -> bool {
+        let _ = index;
+        true
+    }
+
     /// Corrects the grants to their actual costs, which are in the order of the limits, and gives
     /// back each concurrency. Returns the sum of what came back and what was charged.
     ///

@@ -359,6 +359,11 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
         kind(self.grants.get(index)?.decider())
     }
 
+    fn is_remaining_known(&self, index: usize) -> bool {
+        let grant = self.grants.get(index);
+        grant.is_none_or(|grant| grant.decider() != Decider::Lease)
+    }
+
     fn settle(
         self: Box<Self>,
         actual: Vec<u64>,

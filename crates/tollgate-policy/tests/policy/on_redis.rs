@@ -680,19 +680,25 @@ fn processes_that_lease_allow_exactly_the_limit_with_few_calls() {
         private.start(false);
         run(async {
             let processes = [policy(&private, TEXT), policy(&private, TEXT)];
-            let (mut allowed, start) = (0, Instant::now());
+            let (mut allowed, mut leased, start) = (0, 0, Instant::now());
             while allowed < 10_000 && start.elapsed() < Duration::from_secs(60) {
                 for (policy, _) in &processes {
-                    match policy.decide_async(&ANN).await.is_allowed() {
+                    let decision = policy.decide_async(&ANN).await;
+                    match decision.is_allowed() {
                         true => allowed += 1,
                         false => tokio::task::yield_now().await,
                     }
+                    let asked = decision.tightest().expect("a limit");
+                    leased += u64::from(!asked.is_remaining_known());
                 }
             }
             assert_eq!(allowed, 10_000);
+            assert!(leased > 5000, "{leased} by leases");
             for (policy, server) in &processes {
                 for _ in 0..100 {
-                    assert!(!policy.decide_async(&ANN).await.is_allowed());
+                    let denied = policy.decide_async(&ANN).await;
+                    let asked = denied.tightest().expect("a limit");
+                    assert!(!denied.is_allowed() && asked.is_remaining_known());
                 }
                 let calls = server.stats().server;
                 assert!(calls < 5000, "{calls} calls");
