@@ -66,11 +66,13 @@ impl<'d> Deref for LimitStates<'d> {
 
 impl<'a> LimitState<'a> {
     /// Reads the state of a limit of a policy, under the name of its rule. `None` for a shadow
-    /// rule, for a registered limit that has neither a rate nor a concurrency, and for a fallback
-    /// that counts nothing, because its remaining permits are unknown.
+    /// rule, for a registered limit that has neither a rate nor a concurrency, and if the remaining
+    /// permits are unknown: a fallback that counts nothing decided, or the process had leased what
+    /// it granted.
     #[must_use]
     pub fn of_asked(asked: &Asked<'a>) -> Option<Self> {
-        let is_known = matches!(asked.fallback(), None | Some(FallbackKind::Local));
+        let is_counted = matches!(asked.fallback(), None | Some(FallbackKind::Local));
+        let is_known = is_counted && asked.is_remaining_known();
         if asked.is_shadow() || !is_known {
             return None;
         }

@@ -99,17 +99,13 @@ impl<C: Client + 'static> Key<C> {
         }
     }
 
-    /// Returns what fields say of the limit. `None` if a fallback that counts nothing decided, so
-    /// no state is known.
-    fn state<'a>(&self, name: &'a str, costs: &Costs, decider: Decider) -> Option<LimitState<'a>> {
-        if !matches!(decider, Decider::Server | Decider::Local) {
-            return None;
-        }
+    /// Returns what fields say of the limit.
+    fn state<'a>(&self, name: &'a str, costs: &Costs) -> LimitState<'a> {
         let limit = self.limiter.limit();
-        Some(match limit.quota() {
+        match limit.quota() {
             Some(quota) => LimitState::of_rate(name, quota).unit(costs.unit),
             None => LimitState::of_concurrency(name, limit.permits()),
-        })
+        }
     }
 }
 
@@ -155,10 +151,12 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
         if let Some(fallback) = fallback(decider) {
             report.fallback(fallback, Decided::Allowed);
         }
-        let state = key.state(name, &self.costs, decider);
-        let state = state.map(|state| match &held {
-            Held::Permits(permits) => state.granted(permits.granted().info()),
-            Held::Slot(slot) => state.untouched(1, slot.remaining()),
+        // A fallback that counts nothing does not know what is left. A process with leases knows
+        // only what it holds.
+        let is_known = matches!(decider, Decider::Server | Decider::Local);
+        let state = is_known.then(|| match (key.state(name, &self.costs), &held) {
+            (state, Held::Permits(permits)) => state.granted(permits.granted().info()),
+            (state, Held::Slot(slot)) => state.untouched(1, slot.remaining()),
         });
         let values = settings.answers.values(state.into_iter());
         let delay = match &held {
@@ -200,9 +198,9 @@ impl<C: Client + 'static, K: RequestKey> ByRedis<C, K> {
             (true, None) => Refusal::new(Cause::Unavailable),
             (true, Some(wait)) => Refusal::new(Cause::Unavailable).retry_after(wait),
         };
+        let is_counted = !matches!(decider, Decider::Closed | Decider::Open);
         // What a smaller request would find is not known.
-        let state = key.state(name, &self.costs, decider);
-        let state = state.map(|state| state.denied(&denied, 0));
+        let state = is_counted.then(|| key.state(name, &self.costs).denied(&denied, 0));
         let refusal = refusal.rule(name).limits(state.as_slice());
         let refused = settings.refuse(head, &refusal);
         if let Some(fallback) = fallback(decider).filter(|_| !settings.is_shadow) {

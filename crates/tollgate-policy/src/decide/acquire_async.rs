@@ -81,6 +81,7 @@ impl<R: Deref<Target = Policy<C>>, C> Asks<R, C> {
                     ask,
                     answer: None,
                     fallback: None,
+                    is_remaining_known: true,
                 })
             }
             _ => None,

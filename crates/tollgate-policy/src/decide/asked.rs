@@ -32,6 +32,7 @@ pub struct Asked<'d> {
     allowed: Option<Allowed>,
     answer: Answer,
     fallback: Option<FallbackKind>,
+    is_remaining_known: bool,
     set: u32,
     others: &'d [u32],
 }
@@ -84,6 +85,7 @@ impl<'d> Asked<'d> {
                 remaining: 0,
             },
             fallback: None,
+            is_remaining_known: true,
             set: ask.set,
             others,
         })
@@ -105,13 +107,18 @@ impl<'d> Asked<'d> {
                 remaining: 0,
             },
             fallback: None,
+            is_remaining_known: true,
             set: 0,
             others: &[],
         }
     }
 
-    pub(crate) fn by(self, fallback: Option<FallbackKind>) -> Self {
-        Self { fallback, ..self }
+    pub(crate) fn by(self, fallback: Option<FallbackKind>, is_remaining_known: bool) -> Self {
+        Self {
+            fallback,
+            is_remaining_known,
+            ..self
+        }
     }
 
     pub(crate) fn granted(self, info: GrantInfo) -> Self {
@@ -257,7 +264,15 @@ impl<'d> Asked<'d> {
         }
     }
 
-    /// Returns how many permits the limit has left.
+    /// Returns whether [`remaining`](Self::remaining) is known of the limit. It is not if this
+    /// process has granted permits that it leased (`mode = "leased"`).
+    #[must_use]
+    pub const fn is_remaining_known(&self) -> bool {
+        self.is_remaining_known
+    }
+
+    /// Returns how many permits the limit has left, or how many this process holds of it if no more
+    /// [is known](Self::is_remaining_known).
     #[must_use]
     pub fn remaining(&self) -> u64 {
         match self.answer {

@@ -385,7 +385,8 @@ impl<R: Deref<Target = Policy<C>>, C: PolicyClock> Decision<R, C> {
                 .as_ref()
                 .map_or(&[][..], |it| it.others(&member.ask));
             let keys = self.remotes.as_ref().map_or(&[][..], |it| it.keys());
-            let asked = Asked::new(rule, &member.ask, keys, others)?.by(member.fallback);
+            let asked = Asked::new(rule, &member.ask, keys, others)?;
+            let asked = asked.by(member.fallback, member.is_remaining_known);
             Some(match member.answer? {
                 Ok(info) if self.denied_elsewhere().is_some() => {
                     // It was given back.

@@ -24,6 +24,8 @@ pub(crate) struct RemoteMember {
     pub(crate) answer: Option<Result<GrantInfo, Denied>>,
     /// What answered in the place of its store.
     pub(crate) fallback: Option<FallbackKind>,
+    /// Whether the answer's remaining permits are those of the limit.
+    pub(crate) is_remaining_known: bool,
 }
 
 impl RemoteMember {
@@ -124,6 +126,7 @@ impl Remotes {
                     for (member, index) in members.take(call.len()).zip(0..) {
                         member.answer = grants.info(index).map(Ok);
                         member.fallback = grants.fallback(index);
+                        member.is_remaining_known = grants.is_remaining_known(index);
                         if let (None, Some(denied)) = (self.denied, member.look()) {
                             self.denied = Some(denied);
                         }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
+use tollgate::stats::Metric;
 
 use super::own::KeyRef;
 use super::own_of;
@@ -184,6 +185,15 @@ pub trait RemoteStore: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns what the store counts about a limit under a plan, in this process: metrics of
+    /// [`Policy::stats`](crate::Policy::stats), which are the same ones each time.
+    ///
+    /// The default has none.
+    fn metrics(&self, limit: &RemoteLimit, plan: usize) -> Vec<(Metric, u64)> {
+        let _ = (limit, plan);
+        Vec::new()
+    }
+
     /// Takes the permits of all limits, or of none.
     ///
     /// If the caller drops the future, the permits may stay taken.
@@ -276,6 +286,14 @@ pub trait RemoteGrants: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns whether the remaining permits of one grant are those of the limit. If not, they are
+    /// those that this process holds of it, and clients are not told of them. The default is
+    /// `true`.
+    fn is_remaining_known(&self, index: usize) -> bool {
+        let _ = index;
+        true
+    }
+
     /// Corrects the grants to their actual costs, which are in the order of the limits, and gives
     /// back each concurrency. Returns the sum of what came back and what was charged.
     ///
@@ -312,5 +330,20 @@ impl Remote {
     /// Returns how many requests may be inside at once, if it is a concurrency.
     pub(crate) fn concurrency(&self, plan: usize) -> Option<u64> {
         self.store.concurrency(&*self.limit, plan)
+    }
+
+    /// Returns what the store counts about a plan. Keys with limits of their own count with the
+    /// first one.
+    pub(crate) fn metrics(&self, plan: usize) -> Vec<(Metric, u64)> {
+        let mut sums = self.store.metrics(&*self.limit, plan);
+        for (_, own) in self.overrides.iter().filter(|_| plan == 0) {
+            for (metric, value) in self.store.metrics(&**own, 0) {
+                match sums.iter_mut().find(|(summed, _)| *summed == metric) {
+                    Some((_, sum)) => *sum = sum.saturating_add(value),
+                    None => sums.push((metric, value)),
+                }
+            }
+        }
+        sums
     }
 }

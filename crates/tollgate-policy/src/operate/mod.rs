@@ -19,7 +19,7 @@ use crate::limit::{KeyHash, KeyRef, PolicyClock, RuleLimit, Spec};
 use crate::policy::Policy;
 use crate::rule::{AFTER_BAN, Bytes, CompiledRule, KeySpec, can_be_key};
 pub use error::KeyError;
-pub use stats::{PolicyStats, RuleStats, TableStats};
+pub use stats::{PolicyStats, RuleStats, StoredStats, TableStats};
 
 /// One key of a rule, which [`Policy::key`] returns: how much it may have, and what changes that.
 ///

@@ -1,4 +1,4 @@
-//! The statistics of a policy's tables.
+//! The statistics of a policy's tables, and of its limits on stores.
 
 use std::fmt::Write;
 
@@ -29,6 +29,8 @@ pub struct RuleStats {
     pub missing_key: u64,
     /// The tables of its keys in memory.
     pub tables: Vec<TableStats>,
+    /// What stores count about its limits in this process.
+    pub stored: Vec<StoredStats>,
 }
 
 /// The statistics of a table of keys.
@@ -41,6 +43,24 @@ pub struct TableStats {
     pub table: String,
     /// The keys in it, and those that left.
     pub keys: KeyedStats,
+}
+
+/// What a store counts about a limit in this process, such as its leases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredStats {
+    /// The position of the limit, as in `0`, with the plan if it has plans, as in `0/free`. Keys
+    /// with limits of their own (`override`) count with the first plan.
+    pub table: String,
+    /// The metrics that the store has, and their values.
+    pub metrics: Vec<(Metric, u64)>,
+}
+
+impl Metrics for StoredStats {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        let found = self.metrics.iter().find(|(known, _)| *known == metric);
+        found.map(|(_, value)| (*value).into())
+    }
 }
 
 impl Metrics for RuleStats {
@@ -82,8 +102,15 @@ impl PolicyStats {
     ) -> Result<(), MetricsError> {
         let of_tables = self.rules.iter().flat_map(|rule| {
             let label = ("rule", rule.rule.as_str());
-            let tables = rule.tables.iter();
-            tables.map(move |it| ([label, ("table", &it.table)], &it.keys))
+            let tables = rule.tables.iter().map(move |it| {
+                let keys: &dyn Metrics = &it.keys;
+                ([label, ("table", it.table.as_str())], keys)
+            });
+            let stored = rule.stored.iter().map(move |it| {
+                let stored: &dyn Metrics = it;
+                ([label, ("table", it.table.as_str())], stored)
+            });
+            tables.chain(stored)
         });
         let of_tables: Vec<_> = of_tables.collect();
         let of_rules = self
@@ -100,7 +127,7 @@ impl PolicyStats {
         all.extend(
             of_tables
                 .iter()
-                .map(|(labels, keys)| (&labels[..], *keys as &dyn Metrics)),
+                .map(|(labels, metrics)| (&labels[..], *metrics)),
         );
         write_prometheus(out, prefix, &all)
     }
@@ -114,11 +141,37 @@ impl<C: PolicyClock> Policy<C> {
             rule: rule.name.to_string(),
             missing_key: rule.missing_keys.count(),
             tables: tables(rule),
+            stored: stored(rule),
         });
         PolicyStats {
             rules: rules.collect(),
         }
     }
+}
+
+/// Returns the name of a limit under a plan.
+fn name<C: PolicyClock>(rule: &CompiledRule<C>, index: usize, plan: usize) -> String {
+    match rule.plan_name(plan) {
+        Some(plan) => format!("{index}/{plan}"),
+        None => index.to_string(),
+    }
+}
+
+fn stored<C: PolicyClock>(rule: &CompiledRule<C>) -> Vec<StoredStats> {
+    let plans = rule.reads.plans.as_ref().map_or(0, |it| it.names.len());
+    let mut all = Vec::new();
+    for (index, limit) in rule.limits.iter().enumerate() {
+        let RuleLimit::Remote(remote) = &**limit else {
+            continue;
+        };
+        let with_metrics = (0..plans.max(1)).map(|plan| (plan, remote.metrics(plan)));
+        let with_metrics = with_metrics.filter(|(_, metrics)| !metrics.is_empty());
+        all.extend(with_metrics.map(|(plan, metrics)| StoredStats {
+            table: name(rule, index, plan),
+            metrics,
+        }));
+    }
+    all
 }
 
 fn tables<C: PolicyClock>(rule: &CompiledRule<C>) -> Vec<TableStats> {
@@ -129,9 +182,7 @@ fn tables<C: PolicyClock>(rule: &CompiledRule<C>) -> Vec<TableStats> {
             RuleLimit::Table(table) => push(index.to_string(), table.stats()),
             RuleLimit::Slots(plans) => {
                 for (plan, slots) in plans.iter().enumerate() {
-                    let plan = rule.plan_name(plan);
-                    let plan = plan.map_or(String::new(), |plan| format!("/{plan}"));
-                    push(format!("{index}{plan}"), slots.stats());
+                    push(name(rule, index, plan), slots.stats());
                 }
             }
             _ => {}

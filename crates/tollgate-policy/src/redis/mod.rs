@@ -47,6 +47,7 @@ use std::time::Duration;
 
 use tollgate::Denied;
 use tollgate::outcome::{GrantInfo, Settled};
+use tollgate::stats::{Metric, Metrics, Value};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
     Decider, Fallback, FallbackError, Grant, Keys, LeaseError, Leasing, Limit, LimitError,
@@ -246,6 +247,19 @@ impl<C: Client + 'static> RemoteStore for RedisStore<C> {
         plan_of::<C>(limit, plan)?.concurrency
     }
 
+    fn metrics(&self, limit: &RemoteLimit, plan: usize) -> Vec<(Metric, u64)> {
+        let plan = plan_of::<C>(limit, plan);
+        let Some(stats) = plan.and_then(|plan| plan.limiter.lease_stats()) else {
+            return Vec::new();
+        };
+        let metrics = Metric::ALL.iter();
+        let values = metrics.filter_map(|metric| match stats.value(*metric)? {
+            Value::Whole(value) => Some((*metric, value)),
+            Value::Real(_) => None,
+        });
+        values.collect()
+    }
+
     fn take<'a>(
         &'a self,
         asked: &'a [RemoteAsk<'a>],
@@ -344,6 +358,11 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
 
     fn fallback(&self, index: usize) -> Option<FallbackKind> {
         kind(self.grants.get(index)?.decider())
+    }
+
+    fn is_remaining_known(&self, index: usize) -> bool {
+        let grant = self.grants.get(index);
+        grant.is_none_or(|grant| grant.decider() != Decider::Lease)
     }
 
     fn settle(

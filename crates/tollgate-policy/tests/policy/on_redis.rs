@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tollgate::clock::SystemClock;
+use tollgate::stats::Metric;
 use tollgate::{Denied, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::operate::KeyError;
+use tollgate_policy::operate::{KeyError, PolicyStats};
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{FactName, FactValue, Facts, Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};
@@ -679,23 +680,92 @@ fn processes_that_lease_allow_exactly_the_limit_with_few_calls() {
         private.start(false);
         run(async {
             let processes = [policy(&private, TEXT), policy(&private, TEXT)];
-            let (mut allowed, start) = (0, Instant::now());
+            let (mut allowed, mut leased, start) = (0, 0, Instant::now());
             while allowed < 10_000 && start.elapsed() < Duration::from_secs(60) {
                 for (policy, _) in &processes {
-                    match policy.decide_async(&ANN).await.is_allowed() {
+                    let decision = policy.decide_async(&ANN).await;
+                    match decision.is_allowed() {
                         true => allowed += 1,
                         false => tokio::task::yield_now().await,
                     }
+                    let asked = decision.tightest().expect("a limit");
+                    leased += u64::from(!asked.is_remaining_known());
                 }
             }
             assert_eq!(allowed, 10_000);
+            assert!(leased > 5000, "{leased} by leases");
             for (policy, server) in &processes {
                 for _ in 0..100 {
-                    assert!(!policy.decide_async(&ANN).await.is_allowed());
+                    let denied = policy.decide_async(&ANN).await;
+                    let asked = denied.tightest().expect("a limit");
+                    assert!(!denied.is_allowed() && asked.is_remaining_known());
                 }
                 let calls = server.stats().server;
                 assert!(calls < 5000, "{calls} calls");
             }
+        });
+    });
+}
+
+/// What leases do is counted by limit and plan. Keys with a limit of their own count with the first
+/// plan.
+#[test]
+fn leases_are_counted_by_limit() {
+    const TEXT: &str = "
+        [[rule]]
+        name = 'api'
+        key = 'user'
+        plan = { by = 'tier', free = '1/h burst 10000', pro = '1/h burst 20000', default = 'free' }
+        override = [{ key = 'bob', limit = '1/h burst 30000' }]
+        store = 'redis'
+        fallback = 'closed'
+        mode = 'leased'
+        [[rule]]
+        name = 'direct'
+        limit = '1/h burst 100000'
+        store = 'redis'
+        fallback = 'closed'
+    ";
+    on_each_server(|mut private| {
+        private.start(false);
+        run(async {
+            let (policy, _) = policy(&private, TEXT);
+            let drawn_of = |stats: &PolicyStats| {
+                let stored = &stats.rules.first().expect("a rule").stored;
+                let of = |table: &str| {
+                    let limit = stored.iter().find(|limit| limit.table == table);
+                    let metrics = &limit.expect("a limit").metrics;
+                    let drawn = metrics.iter().find(|it| it.0 == Metric::LeaseDrawn);
+                    drawn.expect("a metric").1
+                };
+                (of("0/free"), of("0/pro"))
+            };
+            let drawn = || drawn_of(&policy.stats());
+            assert_eq!(drawn(), (0, 0));
+            let until = async |facts: &[(&str, &str)], is_drawn: &dyn Fn() -> bool| {
+                let start = Instant::now();
+                while !is_drawn() {
+                    assert!(start.elapsed() < Duration::from_secs(60), "a lease");
+                    let _ = policy.decide_async(&facts).await;
+                    tokio::task::yield_now().await;
+                }
+            };
+            let pro = [("user", "ann"), ("tier", "pro")];
+            until(&pro, &|| drawn().1 > 0).await;
+            assert_eq!(drawn().0, 0);
+            until(&[("user", "bob")], &|| drawn().0 > 0).await;
+
+            let mut page = String::new();
+            let stats = policy.stats();
+            stats.write_prometheus(&mut page, "t", &[]).expect("a page");
+            let (free, pro) = drawn_of(&stats);
+            for line in [
+                format!("t_lease_drawn_total{{rule=\"api\",table=\"0/free\"}} {free}"),
+                format!("t_lease_drawn_total{{rule=\"api\",table=\"0/pro\"}} {pro}"),
+            ] {
+                assert!(page.lines().any(|known| known == line), "{line}: {page}");
+            }
+            assert!(!page.contains("lease_drawn_total{rule=\"direct\""));
         });
     });
 }

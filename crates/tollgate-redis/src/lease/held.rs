@@ -50,6 +50,13 @@ impl Held {
         }
     }
 
+    /// Returns how many permits a message or an answer takes out unspent: those whose lease has
+    /// ended, and those that the process may not spend.
+    pub(crate) fn lapsed(self, now_ns: u64, lost: u64) -> u64 {
+        let kept = self.permits(now_ns).saturating_sub(lost);
+        (self.0 & MOST_HELD).saturating_sub(kept)
+    }
+
     /// Returns the tick before which the permits may be spent.
     pub(crate) const fn until_ns(self) -> u64 {
         (self.0 >> TIMES) << UNIT

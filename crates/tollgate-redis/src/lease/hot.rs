@@ -141,9 +141,10 @@ impl Hot {
     }
 
     /// Takes out all permits but some, for a message: see [`Pool::withdraw`].
-    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64) {
+    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64, u64) {
         if let Some(slots) = self.slots() {
-            return slots.pool.withdraw(now_ns, keep);
+            let (keeps, returns) = slots.pool.withdraw(now_ns, keep);
+            return (keeps, returns, 0);
         }
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         let withdrawn = self.pool.withdraw(now_ns, keep);
@@ -192,17 +193,18 @@ impl Hot {
         until_ns: u64,
         mark: u64,
         message: u64,
-    ) -> u64 {
+    ) -> (u64, u64) {
         let Brought { lost, granted, .. } = *brought;
         if let Some(slots) = self.slots() {
-            return slots.pool.answered(now_ns, lost, granted, until_ns, mark);
+            let answered = slots.pool.answered(now_ns, lost, granted, until_ns, mark);
+            return (answered, 0);
         }
         let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = self.pool.answered(now_ns, lost, granted, until_ns, mark);
+        let answered = self.pool.answered(now_ns, lost, granted, until_ns, mark);
         if lost > 0 {
             self.latest.store(message, Ordering::Release);
         }
-        held
+        answered
     }
 
     pub(crate) fn set_failed(&self, has_failed: bool) {

@@ -150,7 +150,7 @@ impl Keeper {
             }
             let is_due = kept.is_told && now_ns >= hot.pause_until_ns() || !kept.is_reviewed;
             if is_due && self.in_flight < AT_ONCE && kept.sent_ns.is_none() {
-                if let Some(ask) = kept.message(keys, terms, turnaround_ns, now_ns) {
+                if let Some(ask) = kept.message(keys, counts, terms, turnaround_ns, now_ns) {
                     self.in_flight = self.in_flight.saturating_add(1);
                     kept.sent_ns = Some(now_ns);
                     counts.asked(&ask);
@@ -208,10 +208,10 @@ impl Keeper {
         let mark = kept.demand.target() / 2;
         let none = keys.next_number();
         hot.set_failed(false);
-        kept.had = hot.answered(now_ns, &brought, until, mark, none);
-        kept.out = kept.had;
-        kept.noted_ns = now_ns;
+        let (had, lapsed) = hot.answered(now_ns, &brought, until, mark, none);
+        (kept.had, kept.out, kept.noted_ns) = (had, had, now_ns);
         counts.answered(&brought);
+        counts.lapsed(lapsed);
         if brought.granted < wanted {
             let wait_ns = leased.wait.saturating_mul(1000);
             // The server grants nothing before this. A denied request is told when this node asks
@@ -274,7 +274,8 @@ impl Keeper {
         let mut messages = Vec::new();
         for kept in self.kept.values_mut() {
             let number = keys.next_number();
-            let (_, returns) = kept.hot.withdraw(now_ns, 0, number);
+            let (_, returns, lapsed) = kept.hot.withdraw(now_ns, 0, number);
+            counts.lapsed(lapsed);
             if returns > 0 {
                 let ask = Ask {
                     number,
@@ -310,6 +311,7 @@ impl Kept {
     fn message(
         &mut self,
         keys: &HotKeys,
+        counts: &Counts,
         terms: Terms,
         turnaround_ns: u64,
         now_ns: u64,
@@ -386,7 +388,8 @@ impl Kept {
             return None;
         }
         let number = keys.next_number();
-        let (keeps, returns) = self.hot.withdraw(now_ns, keep, number);
+        let (keeps, returns, lapsed) = self.hot.withdraw(now_ns, keep, number);
+        counts.lapsed(lapsed);
         let ask = Ask {
             number,
             keeps,

@@ -140,7 +140,9 @@ impl<C> Leases<C> {
     pub(crate) fn drop_held(&self, user: &[u8]) {
         let (now_ns, message) = (self.node.time.now_ns(), self.node.keys.next_number());
         let keys = &self.node.keys;
-        let _ = keys.with(user, |hot| hot.withdraw(now_ns, 0, message));
+        let dropped = keys.with(user, |hot| hot.withdraw(now_ns, 0, message));
+        let (_, held, lapsed) = dropped.unwrap_or_default();
+        self.node.counts.lapsed(held.saturating_add(lapsed));
     }
 
     /// Asks again, because the key was reset, or permits came back.

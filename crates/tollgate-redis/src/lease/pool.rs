@@ -26,17 +26,19 @@ impl Pool {
         })
     }
 
-    /// Takes out all permits but some, before a message is sent: returns how many stay, and how
-    /// many were taken out.
-    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64) -> (u64, u64) {
+    /// Takes out all permits but some, before a message is sent: returns how many stay, how many
+    /// were taken out, and how many had lapsed.
+    pub(crate) fn withdraw(&self, now_ns: u64, keep: u64) -> (u64, u64, u64) {
         let withdrawn = self.change(|held| {
+            let lapsed = held.lapsed(now_ns, 0);
             let (held, keeps, returns) = held.withdraw(now_ns, keep);
-            Some((held, (keeps, returns)))
+            Some((held, (keeps, returns, lapsed)))
         });
         withdrawn.unwrap_or_default()
     }
 
-    /// Takes the permits of an answer in: see [`Held::answered`]. Returns how many there are.
+    /// Takes the permits of an answer in: see [`Held::answered`]. Returns how many there are, and
+    /// how many had lapsed.
     pub(crate) fn answered(
         &self,
         now_ns: u64,
@@ -44,12 +46,13 @@ impl Pool {
         more: u64,
         until_ns: u64,
         mark: u64,
-    ) -> u64 {
-        let permits = self.change(|held| {
+    ) -> (u64, u64) {
+        let answered = self.change(|held| {
+            let lapsed = held.lapsed(now_ns, lost);
             let held = held.answered(now_ns, lost, more, until_ns, mark);
-            Some((held, held.permits(now_ns)))
+            Some((held, (held.permits(now_ns), lapsed)))
         });
-        permits.unwrap_or_default()
+        answered.unwrap_or_default()
     }
 
     /// Puts back permits that were not used after all.

@@ -10,6 +10,7 @@ mod server;
 mod simulation;
 mod slot_pool;
 mod slots;
+mod stats;
 mod word;
 
 use model::{Mistake, Model};

@@ -57,7 +57,7 @@ async fn each_line_of_administration_works() {
     service.end().await;
 }
 
-/// The metrics of a store are there only with a store.
+/// The metrics of a store and of leases are there only with a store.
 #[tokio::test]
 async fn each_metric_is_listed() {
     let service = start().await;
@@ -73,7 +73,9 @@ async fn each_metric_is_listed() {
     let listed: BTreeSet<_> = names(list).filter(|it| !it.contains(' ')).collect();
     for name in &listed {
         assert!(
-            known.contains(name) || name.starts_with("tollgate_store_"),
+            known.contains(name)
+                || name.starts_with("tollgate_store_")
+                || name.starts_with("tollgate_lease_"),
             "{name}"
         );
     }

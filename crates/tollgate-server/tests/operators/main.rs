@@ -7,6 +7,9 @@ mod ending;
 mod hostile;
 mod http2;
 mod page;
+#[allow(dead_code, reason = "shared with other tests")]
+#[path = "../../../tollgate-redis/tests/support/server.rs"]
+mod redis_server;
 mod reloads;
 mod state;
 #[path = "../support/mod.rs"]

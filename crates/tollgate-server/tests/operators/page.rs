@@ -1,7 +1,7 @@
 //! The page: what it shows is true, names that clients choose stay texts, and what tells of clients
 //! needs the token.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use roxmltree::{Document, Node, ParsingOptions};
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use tollgate_policy::Secret;
 use tollgate_server::Settings;
 
 use crate::Running;
+use crate::redis_server::on_each_server;
 
 const TOKEN: &str = "a-token-of-a-test";
 const POLICY: &str = "[[rule]]\nname = 'trial'\nkey = 'client-ip'\nlimit = '2/d'\nshadow = true\n\
@@ -272,6 +273,57 @@ async fn names_that_clients_choose_stay_texts() {
     }
     assert!(keys.iter().all(|key| key.len() < 200), "{keys:?}");
     service.end().await;
+}
+
+/// What leases do is on the page and among the metrics, for each rule that has them.
+#[test]
+fn leases_are_shown_by_limit() {
+    on_each_server(|mut private| {
+        private.start(false);
+        let policy = format!(
+            "[store]\nredis = '{}'\nbudget = '20s'\nfallback = 'closed'\n\
+             [[rule]]\nname = 'api'\nkey = 'user'\nlimit = '1/h burst 10000'\nmode = 'leased'\n\
+             [[rule]]\nname = 'direct'\nkey = 'user'\nlimit = '1/h burst 10000'",
+            private.url()
+        );
+        let runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let service = Running::start_with(&policy, with_token).await;
+            let drawn = async || {
+                let metrics = service.metrics().await;
+                assert!(!metrics.contains("lease_drawn_total{rule=\"direct\""));
+                let start = "tollgate_lease_drawn_total{rule=\"api\",table=\"0\"} ";
+                let mut found = metrics.lines().filter_map(|line| line.strip_prefix(start));
+                let found = found.next().expect("the metric");
+                found.parse::<u64>().expect("a number")
+            };
+            let facts = json!({"facts": {"user": "ann"}});
+            let first = service.decide(facts.clone()).await;
+            assert_eq!(first["limits"][0]["remaining"], 9999, "{first}");
+            // What is left is not known where a lease decides, and not said.
+            let start = Instant::now();
+            let has_limits = async || service.decide(facts.clone()).await["limits"][0].is_object();
+            while has_limits().await {
+                assert!(start.elapsed() < Duration::from_secs(60), "a lease");
+            }
+            let before = drawn().await;
+            let said = live(&service, Some(TOKEN)).await;
+            let rows = rows(&read(&said), "Permits from the store");
+            let [row] = &rows[..] else {
+                panic!("{rows:?} has one limit");
+            };
+            assert_eq!((row[0].as_str(), row[1].as_str()), ("api", "0"));
+            let numbers = row[2..].iter().map(|cell| cell.replace('\u{202f}', ""));
+            let numbers: Vec<u64> = numbers.map(|it| it.parse().expect("a number")).collect();
+            let [_, _, shown, draw, _, _, messages] = numbers[..] else {
+                panic!("{numbers:?}");
+            };
+            assert!((before..=drawn().await).contains(&shown), "{shown}");
+            assert!(messages > 0 && (1..=shown).contains(&draw), "{numbers:?}");
+            service.end().await;
+        });
+    });
 }
 
 #[tokio::test]

@@ -325,12 +325,12 @@ fn a_seed_reproduces_a_run() {
 /// Many nodes and keys. A release build has ten times as many of both.
 #[test]
 fn many_nodes_share_many_keys() {
-    let scale = if cfg!(debug_assertions) { 1 } else { 10 };
+    let scale: u64 = if cfg!(debug_assertions) { 1 } else { 10 };
     let scene = Scene {
         name: "many nodes and keys",
-        quota: Quota::per_second(500),
-        nodes: 100 * scale,
-        keys: Keys::Zipf(100_000 * scale as u64),
+        quota: Quota::per_second(500 * scale),
+        nodes: 100 * scale as usize,
+        keys: Keys::Zipf(100_000 * scale),
         seconds: 5,
         demand: |_, _| 2000,
         ..WSO2

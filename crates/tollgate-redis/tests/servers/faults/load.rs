@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tollgate_redis::{Decider, Fallback};
 
-use super::{AMPLE, Limiter, connected, take};
+use super::{AMPLE, Limiter, Way, connected, take};
 use crate::server::{DEADLINE, Server};
 
 const CALLERS: usize = 8;
@@ -18,6 +18,10 @@ pub(super) struct Seen {
     pub(super) granted: u64,
     /// Denials by the server.
     pub(super) denied: u64,
+    /// Grants of permits that were leased.
+    pub(super) leased: u64,
+    /// Denials because none that were leased are left.
+    pub(super) denied_by_lease: u64,
     /// Grants by the fallback.
     pub(super) granted_without: u64,
     /// Denials by the fallback.
@@ -26,6 +30,16 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Returns how many permits of the server were granted.
+    pub(super) fn spent(&self) -> u64 {
+        self.granted + self.leased
+    }
+
+    /// Returns how many requests were denied because of the limit.
+    pub(super) fn all_denied(&self) -> u64 {
+        self.denied + self.denied_by_lease
+    }
+
     pub(super) fn by_server(&self) -> u64 {
         self.granted + self.denied
     }
@@ -59,6 +73,8 @@ impl Load {
                         *match (decider, is_granted) {
                             (Decider::Server, true) => &mut seen.granted,
                             (Decider::Server, false) => &mut seen.denied,
+                            (Decider::Lease, true) => &mut seen.leased,
+                            (Decider::Lease, false) => &mut seen.denied_by_lease,
                             (_, true) => &mut seen.granted_without,
                             (_, false) => &mut seen.denied_without,
                         } += 1;
@@ -90,11 +106,18 @@ impl Load {
         }
     }
 
-    /// Waits until the server has decided `calls` times more.
-    pub(super) async fn until_server_decides(&self, calls: u64) {
-        let before = self.seen().by_server();
-        let is_met = |seen: Seen| seen.by_server() >= before + calls;
-        self.until("decisions by the server", is_met).await;
+    /// Waits until the server, or what was leased from it, has granted `permits` more.
+    pub(super) async fn until_server_grants(&self, permits: u64) {
+        let before = self.seen().spent();
+        let is_met = |seen: Seen| seen.spent() >= before + permits;
+        self.until("grants by the server", is_met).await;
+    }
+
+    /// Waits until leases have granted `permits` more.
+    pub(super) async fn until_leases_grant(&self, permits: u64) {
+        let before = self.seen().leased;
+        let is_met = |seen: Seen| seen.leased >= before + permits;
+        self.until("grants by leases", is_met).await;
     }
 
     /// Waits until the fallback has decided `calls` times more.
@@ -119,6 +142,7 @@ impl Load {
 /// of `burst` the server has given away.
 pub(super) async fn account(
     what: &str,
+    way: Way,
     load: Load,
     server: &Server,
     burst: u64,
@@ -131,13 +155,19 @@ pub(super) async fn account(
     // Asked without the proxy.
     let (auditor, _) = connected(&server.url(), AMPLE, burst, Fallback::Closed);
     let taken = burst - auditor.key("alice").available().await.expect("an answer");
-    println!("{what}: {seen:?}, {stats:?}, {scripts} scripts, {taken} taken");
+    println!("{what}, {way:?}: {seen:?}, {stats:?}, {scripts} scripts, {taken} taken");
+    assert!(seen.granted_without <= at_most * (stats.outages + minutes));
+    if way == Way::Leased {
+        // Messages are sent again, and go on after the callers.
+        assert!(seen.leased > 0);
+        assert!(stats.server >= seen.by_server(), "each answer was seen");
+        return (seen, taken);
+    }
     assert_eq!(stats.server, seen.by_server(), "each answer was seen");
     assert!(
         scripts <= stats.server + stats.lost,
         "nothing is sent twice"
     );
-    assert!(seen.granted_without <= at_most * (stats.outages + minutes));
     assert!(
         taken <= seen.granted + stats.lost,
         "each lost answer counts"

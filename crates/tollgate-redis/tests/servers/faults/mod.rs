@@ -4,6 +4,7 @@
 mod clock;
 mod connecting;
 mod failover;
+mod leases;
 mod load;
 mod network;
 mod outages;
@@ -16,10 +17,10 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Fallback, Keys, RedisLimiter};
+use tollgate_redis::{Fallback, Keys, Leasing, RedisLimiter};
 
 use crate::ask::{Events, assert_one_outage, run, take, until_recovered};
-use crate::server::Server;
+use crate::server::{Server, on_each_server};
 
 /// The permits of a limit. One an hour comes back, and no test is slow enough to see it.
 const BURST: u64 = 100;
@@ -31,6 +32,35 @@ const AMPLE: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(200);
 
 type Limiter = RedisLimiter<Connection>;
+
+/// How a limiter decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Direct,
+    /// By leases, of which none ends before the test does.
+    Leased,
+}
+
+impl Way {
+    fn of(self, limiter: Limiter) -> Limiter {
+        match self {
+            Self::Direct => limiter,
+            Self::Leased => leased(limiter, Duration::from_secs(60)),
+        }
+    }
+}
+
+fn leased(limiter: Limiter, life: Duration) -> Limiter {
+    let leased = limiter.leased(Leasing::new().with_life(life));
+    leased.expect("leases")
+}
+
+/// Runs a test on each server, in each way.
+fn in_each_way(test: impl Fn(Server, Way)) {
+    for way in [Way::Direct, Way::Leased] {
+        on_each_server(|server| test(server, way));
+    }
+}
 
 /// Returns a limit of `burst` permits on the server at `url`, and its outages.
 fn connected(url: &str, budget: Duration, burst: u64, fallback: Fallback) -> (Limiter, Events) {

@@ -56,6 +56,7 @@ pub(super) async fn html(admin: &Arc<Admin>, with_keys: bool) -> Html {
     html.push(tables::rules(&rules, now_s));
     html.push(tables::latency(admin));
     html.push(tables::keys(&stats));
+    html.push(tables::leases(&stats));
     html.push(tables::service(&values));
     html
 }

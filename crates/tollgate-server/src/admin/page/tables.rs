@@ -1,5 +1,6 @@
 //! Tables of what changes: rules, latency, tables of keys, and the numbers of the service.
 
+use tollgate::stats::{Metric, Metrics, Value};
 use tollgate_page::{Cell, Column, Html, Series, spark, table};
 use tollgate_policy::operate::PolicyStats;
 
@@ -160,6 +161,56 @@ pub(super) fn keys(stats: &PolicyStats) -> Html {
             .raw(" lacked a part of the key of <strong>");
         html.text(&rule.rule).raw("</strong>.</p>\n");
     }
+    html
+}
+
+pub(super) fn leases(stats: &PolicyStats) -> Html {
+    let columns = [
+        Column::text("rule"),
+        Column::text("limit"),
+        Column::number("keys"),
+        Column::number("held"),
+        Column::number("drawn"),
+        Column::number("a draw"),
+        Column::number("returned"),
+        Column::number("lapsed"),
+        Column::number("messages"),
+    ];
+    let leased = stats.rules.iter().flat_map(|rule| {
+        let limits = rule.stored.iter();
+        limits.filter_map(|limit| {
+            let number = |metric| match limit.value(metric) {
+                Some(Value::Whole(value)) => Some(value),
+                _ => None,
+            };
+            let drawn = number(Metric::LeaseDrawn)?;
+            let draws = number(Metric::LeaseDraws)?;
+            let shown = |metric| Cell::from(number(metric).map_or("-".to_owned(), count));
+            let mean = drawn.checked_div(draws);
+            Some(vec![
+                Cell::from(&rule.rule),
+                Cell::from(&limit.table),
+                shown(Metric::LeaseKeys),
+                shown(Metric::LeaseHeld),
+                Cell::from(count(drawn)),
+                Cell::from(mean.map_or("-".to_owned(), count)),
+                shown(Metric::LeaseReturned),
+                shown(Metric::LeaseLapsed),
+                shown(Metric::LeaseMessages),
+            ])
+        })
+    });
+    let rows: Vec<_> = leased.take(MOST_RULES).collect();
+    let mut html = Html::new();
+    if rows.is_empty() {
+        return html;
+    }
+    html.raw(
+        "<h2>Leases</h2>\n<p>This process draws permits from the store ahead of need, and gives \
+              back those that it does not need. Permits that it holds when their lease ends have \
+              lapsed.</p>\n",
+    );
+    html.push(table("Permits from the store", &columns, &rows));
     html
 }
 

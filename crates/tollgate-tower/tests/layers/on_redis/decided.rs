@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use http::{HeaderName, Request, Response, StatusCode};
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Fallback, Keys, Limit, RedisLimiter, RedisServer};
+use tollgate_redis::{Fallback, Keys, Leasing, Limit, RedisLimiter, RedisServer};
 use tollgate_tower::{ByHeader, CountedRequests, Fields, RateLimitLayer};
-use tower::{Layer, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 use crate::private_server::PrivateServer;
 
@@ -90,6 +90,49 @@ async fn two_processes_share_a_limit() {
         let other = service.clone().oneshot(of("bob")).await.unwrap();
         assert_eq!(other.status(), 200);
     }
+}
+
+/// Asks until an answer is as wanted, and returns it.
+async fn until<S, B>(service: &S, is_it: impl Fn(&Response<B>) -> bool) -> Response<B>
+where
+    S: Service<Request<StatusCode>, Response = Response<B>, Error = Infallible> + Clone,
+{
+    let asked = async {
+        loop {
+            let answer = service.clone().oneshot(of("ann")).await.unwrap();
+            if is_it(&answer) {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(60), asked).await;
+    asked.expect("such an answer")
+}
+
+/// A process that leases permits does not know what the limit has left.
+#[tokio::test]
+async fn only_refusals_and_the_server_say_what_is_left_of_a_limit_with_leases() {
+    let Some(server) = server() else { return };
+    let leased = limiter(&server, "1/h burst 10000").await;
+    let leased = Arc::into_inner(leased).unwrap();
+    let leased = Arc::new(leased.leased(Leasing::new()).unwrap());
+    let limit = RateLimitLayer::redis(Arc::clone(&leased), by_user()).fields(Fields::LIST);
+    let service = limit.layer(service_fn(echo));
+    let answer = service.clone().oneshot(of("ann")).await.unwrap();
+    let said = answer.headers()["ratelimit"].to_str().unwrap();
+    assert!(said.starts_with("\"default\";r=9999;"), "{said}");
+
+    let is_bare = |answer: &Response<_>| !answer.headers().contains_key("ratelimit");
+    let answer = until(&service, is_bare).await;
+    assert_eq!(answer.status(), 200);
+    assert!(!answer.headers().contains_key("ratelimit-policy"));
+    assert!(leased.lease_stats().unwrap().drawn > 0);
+
+    let answer = until(&service, |answer| answer.status() == 429).await;
+    let said = answer.headers()["ratelimit"].to_str().unwrap();
+    assert!(said.starts_with("\"default\";r=0;"), "{said}");
+    assert!(answer.headers().contains_key("retry-after"));
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Processes that lease permits, by a private server: nothing is granted twice, all is used, and
 //! what a process holds is of use while the server is away.
 
+pub(crate) mod process;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,17 +21,26 @@ use crate::server::{DEADLINE, Server, on_each_server};
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// A limiter as in a process of its own.
-fn node(server: &Server, limit: Limit) -> RedisLimiter<Connection> {
-    let client = connect_lazily(server.url()).expect("an address");
+pub(crate) fn node(server: &Server, limit: Limit) -> RedisLimiter<Connection> {
+    node_at(&server.url(), limit)
+}
+
+pub(crate) fn node_at(url: &str, limit: Limit) -> RedisLimiter<Connection> {
+    node_with(url, limit, Duration::from_secs(60))
+}
+
+/// A limiter whose leases last for this long, of the server at `url`.
+fn node_with(url: &str, limit: Limit, life: Duration) -> RedisLimiter<Connection> {
+    let client = connect_lazily(url).expect("an address");
     let connected = RedisServer::new(client).with_budget(Duration::from_secs(5));
     let keys = Keys::new("test").expect("a namespace");
     let limiter = RedisLimiter::new(Arc::new(connected), &keys, "a", limit, Fallback::Closed);
-    let leasing = Leasing::new().with_life(Duration::from_secs(60));
+    let leasing = Leasing::new().with_life(life);
     limiter.expect("a limit").leased(leasing).expect("leases")
 }
 
 /// Permits that are practically never refilled.
-fn bucket(permits: u64) -> Limit {
+pub(crate) fn bucket(permits: u64) -> Limit {
     Limit::token_bucket(Quota::per(1, DAY / 24).burst(permits)).expect("a limit")
 }
 
@@ -38,7 +49,7 @@ fn window(permits: u64) -> Limit {
 }
 
 /// Asks until a grant comes from a lease. Returns how many were granted.
-async fn until_leased(node: &RedisLimiter<Connection>) -> u64 {
+pub(crate) async fn until_leased(node: &RedisLimiter<Connection>) -> u64 {
     let start = Instant::now();
     let mut granted = 0;
     while start.elapsed() < DEADLINE {
@@ -55,7 +66,7 @@ async fn until_leased(node: &RedisLimiter<Connection>) -> u64 {
     panic!("no lease: {:?}", node.lease_stats())
 }
 
-fn poll_once<T>(future: impl Future<Output = T>) -> Poll<T> {
+pub(crate) fn poll_once<T>(future: impl Future<Output = T>) -> Poll<T> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
