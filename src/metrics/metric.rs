@@ -161,6 +161,7 @@ metrics! {
     Lent "lent" Gauge "Permits that the live leases can hold."
     MaxLent "max_lent" Gauge "Largest number of permits that leases can hold together."
     LeaseMessages "lease_messages_total" Counter "Messages to the server about leases."
+    LeaseTrips "lease_trips_total" Counter "Round trips for them: messages that are sent together."
     LeaseDraws "lease_draws_total" Counter "Answers of the server that brought permits."
     LeaseDrawn "lease_drawn_total" Counter "Permits that were drawn from the server."
     LeaseReturned "lease_returned_total" Counter "Drawn permits that were given back unspent."

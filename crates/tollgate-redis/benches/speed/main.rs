@@ -29,6 +29,7 @@ mod scripts;
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../../tests/support/server.rs"]
 mod server;
+mod steady;
 
 /// Tasks that use the connection at the same time.
 const TASKS: usize = 64;
@@ -55,7 +56,8 @@ fn main() -> ExitCode {
             .enable_all()
             .build()
             .expect("a runtime");
-        if !runtime.block_on(measure(&server, rounds.unwrap_or(15))) {
+        let met = runtime.block_on(measure(&server, rounds.unwrap_or(15)));
+        if !runtime.block_on(steady::measure(&server)) || !met {
             missed.set(true);
         }
     });

@@ -31,8 +31,7 @@ pub(crate) struct Hot {
     asking: Mutex<()>,
     /// Whether the task is told already.
     is_queued: AtomicBool,
-    /// Whether the latest message has failed. Then the server, or the fallback, decides what the
-    /// process can't.
+    /// Whether the latest message has failed. Then the fallback decides what the process can't.
     has_failed: AtomicBool,
     /// How many permits were asked for and not there, since the task looked.
     pub(crate) missed: AtomicU64,
@@ -101,6 +100,8 @@ pub(crate) enum Said {
     Denied { wait: Duration },
     /// The server decides.
     Ask,
+    /// The server has not answered the latest message, so the fallback decides.
+    Fall,
 }
 
 impl Hot {
@@ -255,10 +256,11 @@ impl Hot {
         let none_until_ns = self.none_until_ns.load(Ordering::Relaxed);
         let has_lease = now_ns < self.holding(now_ns).until_ns;
         let due_ns = self.due_ns.load(Ordering::Relaxed);
+        let has_failed = self.has_failed.load(Ordering::Relaxed);
         let said = match has_lease || now_ns < due_ns {
+            _ if has_failed && !asks_at_the_edge => Said::Fall,
             false => Said::Ask,
-            true if self.has_failed.load(Ordering::Relaxed) => Said::Ask,
-            true if asks_at_the_edge && now_ns >= none_until_ns => Said::Ask,
+            true if has_failed || asks_at_the_edge && now_ns >= none_until_ns => Said::Ask,
             true => {
                 let wait_ns = due_ns.max(none_until_ns).saturating_sub(now_ns);
                 // The server knows when there is one permit.

@@ -165,6 +165,7 @@ impl Keeper {
             }
         }
         if !messages.is_empty() {
+            counts.sent();
             self.send_at_ns = now_ns.saturating_add(PACE_NS);
         }
         messages

@@ -19,6 +19,8 @@ use crate::lease::holder::{Ask, Brought};
 pub struct LeaseStats {
     /// Messages to the server, each about one key.
     pub messages: u64,
+    /// Round trips for them: messages that are sent together are one.
+    pub trips: u64,
     /// Answers that brought permits. So a draw has `drawn / draws` permits on average.
     pub draws: u64,
     /// Permits that were drawn.
@@ -40,6 +42,7 @@ impl Metrics for LeaseStats {
     fn value(&self, metric: Metric) -> Option<Value> {
         let value = match metric {
             Metric::LeaseMessages => self.messages,
+            Metric::LeaseTrips => self.trips,
             Metric::LeaseDraws => self.draws,
             Metric::LeaseDrawn => self.drawn,
             Metric::LeaseReturned => self.returned,
@@ -55,6 +58,7 @@ impl Metrics for LeaseStats {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     messages: AtomicU64,
+    trips: AtomicU64,
     draws: AtomicU64,
     drawn: AtomicU64,
     returned: AtomicU64,
@@ -65,6 +69,11 @@ impl Counts {
     pub(crate) fn asked(&self, ask: &Ask) {
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.returned.fetch_add(ask.returns, Ordering::Relaxed);
+    }
+
+    /// Notes that messages are sent together.
+    pub(crate) fn sent(&self) {
+        self.trips.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn answered(&self, brought: &Brought) {
@@ -82,6 +91,7 @@ impl Counts {
     pub(crate) fn seen(&self, held: u64, keys: usize) -> LeaseStats {
         LeaseStats {
             messages: self.messages.load(Ordering::Relaxed),
+            trips: self.trips.load(Ordering::Relaxed),
             draws: self.draws.load(Ordering::Relaxed),
             drawn: self.drawn.load(Ordering::Relaxed),
             returned: self.returned.load(Ordering::Relaxed),

@@ -35,6 +35,12 @@ pub(crate) async fn take<C: Client>(
             Err(key.denial(denied, Decider::Lease))
         }
         Said::Ask => ask(key, leases, n).await,
+        Said::Fall => {
+            let outage = key.limiter.server.outage(key.name());
+            let grants = all::take_without(&[(key, n)], outage)?;
+            let busy = || key.denial(Denied::busy(n), Decider::Server);
+            grants.into_iter().next().ok_or_else(busy)
+        }
     }
 }
 

@@ -285,6 +285,14 @@ impl<C: Client> RedisServer<C> {
         ended
     }
 
+    /// Returns the outage of a key's node, as a fallback sees it, or a failure without one.
+    pub(crate) fn outage(&self, key: &[u8]) -> Outage {
+        let (now, node) = (self.now(), self.client.node_of(&[key.to_vec()]));
+        let mut state = self.state();
+        let interval = self.interval(&mut state);
+        state.node(node).outage(now, interval)
+    }
+
     /// Notes that permits of these keys stay taken although no caller has them.
     pub(crate) fn lost(&self, keys: &[Vec<u8>]) {
         let node = self.client.node_of(keys);

@@ -344,7 +344,7 @@ impl Simulation {
                     self.look(now, node);
                 }
             }
-            Some((_, Said::Denied { .. }, tells)) => {
+            Some((_, Said::Denied { .. } | Said::Fall, tells)) => {
                 if tells {
                     self.look(now, node);
                 }

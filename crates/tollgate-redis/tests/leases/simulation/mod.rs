@@ -77,6 +77,11 @@ fn nothing_is_over_and_nearly_all_is_used_when_demand_is_steady() {
             ..WSO2
         },
         Scene {
+            name: "80 ms away, as in another region",
+            round_trip: 80 * MS,
+            ..WSO2
+        },
+        Scene {
             name: "a small burst",
             quota: Quota::per_second(1000).burst(100),
             ..WSO2

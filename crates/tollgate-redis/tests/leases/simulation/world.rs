@@ -377,7 +377,7 @@ impl World {
                     self.look(now, node);
                 }
             }
-            Some((Said::Denied { .. }, tells)) => {
+            Some((Said::Denied { .. } | Said::Fall, tells)) => {
                 self.seen.denied(now, node, key);
                 if tells {
                     self.look(now, node);

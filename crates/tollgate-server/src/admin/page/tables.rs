@@ -175,6 +175,7 @@ pub(super) fn leases(stats: &PolicyStats) -> Html {
         Column::number("returned"),
         Column::number("lapsed"),
         Column::number("messages"),
+        Column::number("round trips"),
     ];
     let leased = stats.rules.iter().flat_map(|rule| {
         let limits = rule.stored.iter();
@@ -197,6 +198,7 @@ pub(super) fn leases(stats: &PolicyStats) -> Html {
                 shown(Metric::LeaseReturned),
                 shown(Metric::LeaseLapsed),
                 shown(Metric::LeaseMessages),
+                shown(Metric::LeaseTrips),
             ])
         })
     });
