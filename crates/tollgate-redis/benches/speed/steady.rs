@@ -18,6 +18,7 @@ use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
 use tollgate_redis::{Decider, Fallback, Keys, LeaseStats, Leasing, RedisLimiter, RedisServer};
 
+use super::join_all;
 use super::server::Server;
 
 /// How long a request or an answer takes.
@@ -60,6 +61,7 @@ pub(crate) async fn measure(server: &Server) -> bool {
     let mut met = true;
     for keys in [1, 100] {
         let limiter = limiter(server, keys);
+        warm_up(&limiter, keys).await;
         let _: Seen = decide(&limiter, keys, Duration::from_secs(1)).await;
         let steady = decide(&limiter, keys, Duration::from_secs(3)).await;
         met &= steady.show(&format!("{keys} keys"));
@@ -88,6 +90,17 @@ fn limiter(server: &Server, keys: u64) -> RedisLimiter<Connection> {
         .expect("a limit")
         .leased(Leasing::new())
         .expect("leases")
+}
+
+/// Asks for all keys so often that they get leases.
+async fn warm_up(limiter: &RedisLimiter<Connection>, keys: u64) {
+    for _ in 0..20 {
+        let ask = |key| {
+            let key = limiter.key(format!("user {key}"));
+            Box::pin(async move { drop(key.try_acquire().await) })
+        };
+        join_all((0..keys).map(ask).collect()).await;
+    }
 }
 
 /// Decides at a steady rate for a while.

@@ -29,16 +29,21 @@ use crate::outage::fallback::Episode;
 pub struct Grant {
     pub(crate) granted: Granted,
     pub(crate) decider: Decider,
+    pub(crate) found: Found,
+}
+
+/// What finds a grant when it is given back.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Found {
     /// What an undo by the server needs.
-    pub(crate) mark: Mark,
+    Server(Mark),
     /// What a fallback counted the grant in.
-    pub(crate) episode: Episode,
-    /// What puts a lease's grant back.
-    pub(crate) after: After,
+    Fallback(Episode),
+    Lease(After),
 }
 
 /// What finds a lease's grant. A renewal of slots changes it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct After(Mutex<GrantedAfter>);
 
 impl After {
@@ -72,13 +77,11 @@ impl Grant {
         Self {
             granted: taken.granted,
             decider: Decider::Server,
-            mark: Mark {
+            found: Found::Server(Mark {
                 at: taken.mark,
                 is_reserved,
                 by: taken.rate.map(|rate| (rate, then)),
-            },
-            episode: Episode::None,
-            after: After::default(),
+            }),
         }
     }
 
@@ -87,9 +90,28 @@ impl Grant {
         Self {
             granted: Granted::new(n, Tick::from_nanos(0)).with_remaining(left, NonZeroU64::MIN),
             decider: Decider::Lease,
-            mark: Mark::default(),
-            episode: Episode::None,
-            after: After(Mutex::new(after)),
+            found: Found::Lease(After(Mutex::new(after))),
+        }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        match self.found {
+            Found::Server(mark) => mark,
+            _ => Mark::default(),
+        }
+    }
+
+    pub(crate) const fn episode(&self) -> Episode {
+        match self.found {
+            Found::Fallback(episode) => episode,
+            _ => Episode::None,
+        }
+    }
+
+    pub(crate) fn after(&self) -> GrantedAfter {
+        match &self.found {
+            Found::Lease(after) => after.get(),
+            _ => GrantedAfter::default(),
         }
     }
 

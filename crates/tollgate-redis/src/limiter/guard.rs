@@ -156,7 +156,7 @@ impl<C: Client + 'static> RedisKey<'_, C> {
     /// Takes over the slots of a lease's grant.
     fn inside(&self, n: u64, grant: &Grant) -> Result<Inside, Denial> {
         let leases = self.limiter.leases.as_ref();
-        let adopted = leases.and_then(|leases| leases.adopt(&self.user, n, grant.after.get()));
+        let adopted = leases.and_then(|leases| leases.adopt(&self.user, n, grant.after()));
         // They were lost in the meantime.
         adopted.ok_or_else(|| self.denial(Denied::busy(n), Decider::Lease))
     }
@@ -171,7 +171,7 @@ impl<C: Client + 'static> RedisKey<'_, C> {
             key: self.name().to_vec(),
             kind: self.limiter.limit.kind,
             n: grant.granted().n(),
-            mark: grant.mark,
+            mark: grant.mark(),
             lease,
             ends,
         };
@@ -364,12 +364,10 @@ struct Unleased {
 
 impl Unleased {
     fn give(&mut self) -> u64 {
-        self.grant.take().map_or(
-            0,
-            |Grant {
-                 granted, episode, ..
-             }| { self.deputy.undo(&self.key, granted, episode) },
-        )
+        self.grant.take().map_or(0, |grant| {
+            let episode = grant.episode();
+            self.deputy.undo(&self.key, grant.granted, episode)
+        })
     }
 }
 

@@ -18,8 +18,7 @@ use crate::lease::time::Time;
 use crate::lease::{LeaseError, LeaseStats, Leases, Leasing};
 use crate::limit::Limit;
 use crate::limit::error::LimitError;
-use crate::limit::kind::Mark;
-use crate::limiter::decision::{After, Denial, Grant};
+use crate::limiter::decision::{Denial, Found, Grant};
 use crate::outage::fallback::{Deputy, Fallback};
 use crate::outage::{Decider, Outage};
 use crate::remembered::{Forgets, Memory, Recalled, Sent};
@@ -362,9 +361,7 @@ impl<C> RedisKey<'_, C> {
             .map(|(granted, episode)| Grant {
                 granted,
                 decider,
-                mark: Mark::default(),
-                episode,
-                after: After::default(),
+                found: Found::Fallback(episode),
             })
             .map_err(|denied| self.denial(denied, decider))
     }
@@ -385,15 +382,14 @@ impl<C> RedisKey<'_, C> {
         if deputy.decider() != grant.decider {
             return 0;
         }
-        deputy.undo(self.name(), grant.granted, grant.episode)
+        let episode = grant.episode();
+        deputy.undo(self.name(), grant.granted, episode)
     }
 
     /// Puts back permits of a lease's grant. Returns how many.
     pub(crate) fn put_back(&self, grant: &Grant, n: u64) -> u64 {
         let leases = self.limiter.leases.as_ref();
-        leases.map_or(0, |leases| {
-            leases.put_back(&self.user, n, grant.after.get())
-        })
+        leases.map_or(0, |leases| leases.put_back(&self.user, n, grant.after()))
     }
 
     /// Returns the denial of `n` permits that is remembered, so that no call is needed.

@@ -9,7 +9,7 @@ use tollgate::outcome::{Charged, Settled};
 use crate::client::Client;
 use crate::limit::kind::{Kind, Mark, Seen};
 use crate::limiter::RedisKey;
-use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::decision::{Denial, Found, Grant};
 use crate::limiter::{all, leased};
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
@@ -119,8 +119,8 @@ impl<C: Client> RedisKey<'_, C> {
         if !matches!(self.limiter.limit.kind, Kind::Slots(_)) {
             return Ok(0);
         }
-        if let (Decider::Lease, Some(leases)) = (grant.decider, &self.limiter.leases) {
-            let mut after = grant.after.lock();
+        if let (Found::Lease(after), Some(leases)) = (&grant.found, &self.limiter.leases) {
+            let mut after = after.lock();
             let renewed = leases.renew(&self.user, n, *after);
             return Ok(renewed.map_or(0, |renewed| {
                 *after = renewed;
@@ -130,7 +130,7 @@ impl<C: Client> RedisKey<'_, C> {
         if grant.decider != Decider::Server {
             return Ok(n);
         }
-        renew(&self.limiter.server, self.part(n), grant.mark).await
+        renew(&self.limiter.server, self.part(n), grant.mark()).await
     }
 
     /// Returns whether [`try_acquire_n`](Self::try_acquire_n) would take the permits, and takes
@@ -228,7 +228,7 @@ impl<C: Client> RedisKey<'_, C> {
     /// back.
     pub async fn undo(&self, grant: Grant) -> Result<u64, Unavailable> {
         match grant.decider {
-            Decider::Server => self.give(grant.granted.n(), Some(grant.mark)).await,
+            Decider::Server => self.give(grant.granted.n(), Some(grant.mark())).await,
             _ => Ok(self.undo_without(grant)),
         }
     }
@@ -299,7 +299,7 @@ impl<C: Client> RedisKey<'_, C> {
             if grant.decider == Decider::Lease {
                 return Ok(self.settle_leased(&grant, actual));
             }
-            settled.returned = self.give(unused, Some(grant.mark)).await?;
+            settled.returned = self.give(unused, Some(grant.mark())).await?;
             settled.lost = unused.saturating_sub(settled.returned);
         } else if actual > n {
             settled.charged = self.charge(actual.saturating_sub(n)).await?.n();
@@ -382,9 +382,9 @@ impl<C: Client> RedisKey<'_, C> {
 
     /// Settles what the fallback took.
     pub(crate) fn settle_without(&self, grant: Grant, actual: u64) -> Settled {
-        let deputy = &self.limiter.deputy;
+        let (deputy, episode) = (&self.limiter.deputy, grant.episode());
         match deputy.decider() == grant.decider {
-            true => deputy.settle(self.name(), grant.granted, actual, grant.episode),
+            true => deputy.settle(self.name(), grant.granted, actual, episode),
             false => Settled::default(),
         }
     }

@@ -56,10 +56,10 @@ impl Key<'_> {
 
     /// Gives `n` permits of a grant back, as `undo` and `settle` do, or any `n` permits.
     fn give(&mut self, kind: &Kind, n: u64, grant: Option<&Grant>) -> u64 {
-        let parts = [(self.part(kind, n), grant.map(|grant| grant.mark))];
+        let parts = [(self.part(kind, n), grant.map(Grant::mark))];
         let call = call::give(&parts);
         let reply = send(&call, self.now, self.connection);
-        let parts = [(self.part(kind, n), grant.map(|grant| grant.mark))];
+        let parts = [(self.part(kind, n), grant.map(Grant::mark))];
         call::given(&parts, &reply).expect("a reply")[0]
     }
 

@@ -69,9 +69,9 @@ impl<'a> Queue<'a> {
 
     /// Gives `n` permits of a grant back, as `undo` and `settle` do.
     fn give(&mut self, grant: &Grant, n: u64) -> u64 {
-        let call = call::give(&[(self.part(n), Some(grant.mark))]);
+        let call = call::give(&[(self.part(n), Some(grant.mark()))]);
         let reply = send(&call, self.now.into(), self.connection);
-        call::given(&[(self.part(n), Some(grant.mark))], &reply).expect("a reply")[0]
+        call::given(&[(self.part(n), Some(grant.mark()))], &reply).expect("a reply")[0]
     }
 }
 

@@ -91,7 +91,7 @@ impl<C: Client> Group<'_, C> {
         let mut back: Vec<_> = back.map(|(key, grant)| key.undo_without(grant)).collect();
         let _forget: Vec<_> = by_server.iter().map(|(key, _)| key.forgets()).collect();
         let parts = by_server.iter();
-        let parts = parts.map(|(key, grant)| (key.part(grant.granted.n()), Some(grant.mark)));
+        let parts = parts.map(|(key, grant)| (key.part(grant.granted.n()), Some(grant.mark())));
         let parts: Vec<_> = parts.collect();
         let read = |reply: &_| call::given(&parts, reply);
         back.extend(self.call(&call::give(&parts), read).await?);
@@ -108,7 +108,7 @@ impl<C: Client> Group<'_, C> {
         let mut settled = Vec::with_capacity(grants.len());
         let (mut unused, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
         for (at, ((index, key), grant)) in self.keys.iter().zip(grants).enumerate() {
-            let (n, mark) = (grant.granted.n(), Some(grant.mark));
+            let (n, mark) = (grant.granted.n(), Some(grant.mark()));
             let actual = costs.get(*index).copied().unwrap_or(n);
             let is_fallback = grant.decider.is_fallback();
             let is_leased = grant.decider == Decider::Lease;

@@ -13,7 +13,7 @@ use tollgate::outcome::Settled;
 
 use crate::client::Client;
 use crate::limiter::RedisKey;
-use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::decision::{Denial, Found, Grant};
 use crate::outage::{Decider, Unavailable};
 use group::{Group, by_server, in_order};
 
@@ -305,7 +305,9 @@ impl<'g, 'a, C: Client> Taken<'g, 'a, C> {
         while let Some((group, mut grants)) = self.0.pop() {
             for grant in &mut grants {
                 // The permits were not used, so nothing comes back while others wait behind them.
-                grant.mark.is_reserved = true;
+                if let Found::Server(mark) = &mut grant.found {
+                    mark.is_reserved = true;
+                }
             }
             // If the answer was lost, the call has counted that already.
             let undone = group.undo(grants).await;
