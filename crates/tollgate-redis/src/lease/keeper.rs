@@ -28,10 +28,10 @@ struct Kept {
     hot: Arc<Hot>,
     holder: Holder,
     demand: Demand,
-    /// What was there when the demand was noted before, and when.
+    /// What was there when the demand was noted before, with what came since, and when it was.
     had: u64,
     noted_ns: u64,
-    /// What the server counts as out since its latest answer.
+    /// Of a rate, what the server counts as out.
     out: u64,
     /// Whether a spender has asked for a draw since the latest message.
     is_told: bool,
@@ -209,8 +209,17 @@ impl Keeper {
         let mark = kept.demand.target() / 2;
         let none = keys.next_number();
         hot.set_failed(false);
-        let (had, lapsed) = hot.answered(now_ns, &brought, until, mark, none);
-        (kept.had, kept.out, kept.noted_ns) = (had, had, now_ns);
+        let (held, lapsed) = hot.answered(now_ns, &brought, until, mark, none);
+        match hot.slots() {
+            Some(_) => (kept.had, kept.noted_ns) = (held, now_ns),
+            // What was spent while the message was under way is seen at the next one.
+            None => {
+                for count in [&mut kept.had, &mut kept.out] {
+                    *count = count.saturating_add(brought.granted);
+                    *count = count.saturating_sub(brought.lost);
+                }
+            }
+        }
         counts.answered(&brought);
         counts.lapsed(lapsed);
         if brought.granted < wanted {
@@ -232,12 +241,12 @@ impl Keeper {
             kept.list(&mut self.list);
         } else {
             // The spender that reaches the mark asks. There is none if the pool is empty.
-            kept.is_told &= kept.had == 0;
+            kept.is_told &= held == 0;
             if wanted > 0 {
                 hot.forget();
             }
         }
-        let is_over = kept.had == 0 && kept.idle >= 2 && hot.holding(now_ns).in_use == 0;
+        let is_over = held == 0 && kept.idle >= 2 && hot.holding(now_ns).in_use == 0;
         if is_over || hot.is_lost(now_ns) {
             self.remove(keys, hot);
         }
@@ -391,6 +400,9 @@ impl Kept {
         let number = keys.next_number();
         let (keeps, returns, lapsed) = self.hot.withdraw(now_ns, keep, number);
         counts.lapsed(lapsed);
+        if self.hot.slots().is_none() {
+            (self.had, self.out) = (keeps, keeps);
+        }
         let ask = Ask {
             number,
             keeps,

@@ -80,6 +80,7 @@ fn permits_that_are_not_spent_in_time_have_lapsed() {
     node.spends(3);
     let stats = LeaseStats {
         messages: 1,
+        trips: 1,
         draws: 1,
         drawn: 10,
         held: 7,
@@ -94,6 +95,7 @@ fn permits_that_are_not_spent_in_time_have_lapsed() {
     assert_eq!(send.ask.keeps, 0);
     let stats = LeaseStats {
         messages: 2,
+        trips: 2,
         lapsed: 7,
         held: 0,
         ..stats
@@ -109,6 +111,7 @@ fn permits_that_are_not_spent_in_time_have_lapsed() {
     node.is_answered(&send, 0, 0);
     let stats = LeaseStats {
         messages: 3,
+        trips: 3,
         draws: 2,
         drawn: 15,
         lapsed: 7 + 4,
@@ -121,6 +124,7 @@ fn permits_that_are_not_spent_in_time_have_lapsed() {
     let send = node.asks(50);
     node.now_ns += 2 * SECOND;
     node.is_answered(&send, 0, 6);
+    node.now_ns += SECOND / 10;
     let _ = node.asks(50);
     assert_eq!((node.stats().drawn, node.stats().lapsed), (21, 17));
 }
