@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate::Quota;
 use tollgate_redis::client::{Connection, connect_lazily};
-use tollgate_redis::{Fallback, Keys, Limit, RedisKey, RedisLimiter};
+use tollgate_redis::{Fallback, Keys, Leasing, Limit, RedisKey, RedisLimiter};
 
 #[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/support/server.rs"]
@@ -21,6 +21,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const KEYS: usize = 300_000;
 const LARGE_KEYS: usize = 100;
 const PERMITS: u64 = 1000;
+const LEASED_KEYS: usize = 1000;
 
 /// Tasks that use the connection at the same time.
 const TASKS: usize = 64;
@@ -62,6 +63,9 @@ fn main() {
                 take(log, &keys, LARGE_KEYS, all, taken).await,
             );
             row("a slot", take(slots, &keys, LARGE_KEYS, all, taken).await);
+            let (there, here) = leased(server.another(), &keys).await;
+            row("a leased key and its leases", there);
+            row("a leased key in the process", here);
         });
     });
 }
@@ -90,6 +94,41 @@ async fn grown(mut server: Server, limit: Limit, keys: &Keys, count: usize, verb
         task.await.expect("a task");
     }
     server.info("used_memory") - before
+}
+
+/// Leases many keys, and returns by how many bytes the server's memory grows for each, and this
+/// process's.
+async fn leased(mut server: Server, keys: &Keys) -> (u64, u64) {
+    server.start(false);
+    let client = connect_lazily(server.url()).expect("an address");
+    let shared = Arc::new(tollgate_redis::RedisServer::new(client).with_budget(DEADLINE));
+    let quota = Quota::per_second(1000);
+    let limiter = RedisLimiter::new(shared, keys, "login", quota, Fallback::Closed);
+    let leasing = Leasing::new().with_life(Duration::from_secs(60));
+    let limiter = limiter.expect("a limit").leased(leasing).expect("leases");
+    let stats = || limiter.lease_stats().expect("leases");
+    call(&limiter.key("first"), Verb::Take(1)).await;
+    let before = (server.info("used_memory"), resident());
+    // In turns, so that each is asked for often enough.
+    while stats().draws < LEASED_KEYS as u64 {
+        for user in 0..LEASED_KEYS {
+            let _ = limiter.key(format!("u{user:07}")).try_acquire().await;
+        }
+    }
+    assert_eq!(stats().keys, LEASED_KEYS);
+    let each = |before: u64, after: u64| after.saturating_sub(before) / LEASED_KEYS as u64;
+    (
+        each(before.0, server.info("used_memory")),
+        each(before.1, resident()),
+    )
+}
+
+/// Returns how many bytes of memory this process has, or 0 where that is not known.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kib.unwrap_or(0) * 1024
 }
 
 async fn call(key: &RedisKey<'_, Connection>, verb: Verb) {

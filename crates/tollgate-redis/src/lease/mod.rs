@@ -15,6 +15,8 @@
 //! - **Used is never less than what is out.** So permits that are not spent yet are not refilled,
 //!   in a bucket; are counted again in the next window; and are held slots of a limit on
 //!   concurrency. This keeps the bound: see `docs/DISTRIBUTED.md`.
+//! - A node that finds nothing left is told its turn, and what is left is divided among those that
+//!   wait. So none takes what another one waits for.
 //! - What a node no longer keeps, and does not return, it has spent.
 //! - When a lease ends, its permits count as spent, and its slots are free.
 //! - The node stops to spend before that: it counts the life from before it asked, on a clock that

@@ -1,7 +1,7 @@
 //! The numbers of a limit's leases.
 
-/// After an answer without permits, a node waits for this long, or until half of what it may hold
-/// is refilled.
+/// After an answer with too few permits, a node waits for about this long, or until half of what it
+/// may hold is refilled.
 pub(crate) const LONGEST_PAUSE_NS: u64 = 12_500_000;
 
 /// The numbers of a lease.

@@ -342,7 +342,7 @@ fn many_nodes_share_many_keys() {
         quota: Quota::per_second(500 * scale),
         nodes: 100 * scale as usize,
         keys: Keys::Zipf(100_000 * scale),
-        seconds: if cfg!(debug_assertions) { 3 } else { 10 },
+        seconds: if cfg!(debug_assertions) { 3 } else { 5 },
         demand: |_, _| 2000,
         ..WSO2
     };
