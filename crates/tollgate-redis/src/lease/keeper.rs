@@ -18,6 +18,10 @@ const AT_ONCE: usize = 128;
 /// Messages are sent together, this often: 200 times a second.
 const PACE_NS: u64 = 5_000_000;
 
+/// After a failure, nothing is asked about a key for twice this, and after each further one for
+/// twice as long as before, up to 64 times.
+const BACKOFF_NS: u64 = 5_000_000;
+
 /// A node that waits for its turn asks after this time at the latest: others may have returned
 /// permits.
 const LONGEST_PAUSE_NS: u64 = 1_000_000_000;
@@ -39,6 +43,10 @@ struct Kept {
     is_reviewed: bool,
     /// Whether the keeper's list has it.
     is_listed: bool,
+    /// How many permits the latest answer brought.
+    got: u64,
+    /// How many messages in a row have failed.
+    failures: u32,
     /// How many reviews in a row have found that no request came for the key.
     idle: u32,
     /// Whether a message is under way, and since when.
@@ -54,6 +62,8 @@ pub(crate) struct Keeper {
     /// The keys that are to be looked at.
     list: Vec<Arc<Hot>>,
     in_flight: usize,
+    /// Whether a message has failed since the latest answer.
+    has_failed: bool,
     /// No message is sent before this.
     send_at_ns: u64,
     review_at_ns: u64,
@@ -75,6 +85,7 @@ impl Keeper {
             kept: BTreeMap::new(),
             list: Vec::new(),
             in_flight: 0,
+            has_failed: false,
             send_at_ns: 0,
             review_at_ns: 0,
             cool_at_ns: 0,
@@ -114,6 +125,8 @@ impl Keeper {
                 is_told: false,
                 is_reviewed: true,
                 is_listed: false,
+                got: 0,
+                failures: 0,
                 idle: 0,
                 sent_ns: None,
             });
@@ -140,11 +153,13 @@ impl Keeper {
         }
         let (terms, turnaround_ns) = (self.terms, self.turnaround_ns);
         for hot in std::mem::take(&mut self.list) {
-            let Some(kept) = self.kept.get_mut(&hot.user) else {
+            // One that was removed may have a successor.
+            let kept = self.kept.get_mut(&hot.user);
+            let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.hot, &hot)) else {
                 continue;
             };
             kept.is_listed = false;
-            if hot.is_lost(now_ns) {
+            if hot.is_lost(now_ns) || kept.is_given_up(now_ns) {
                 self.remove(keys, &hot);
                 continue;
             }
@@ -183,6 +198,13 @@ impl Keeper {
     ) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let terms = self.terms;
+        if answer.is_ok() && std::mem::take(&mut self.has_failed) {
+            // The server is back, also for the other keys.
+            for kept in self.kept.values().filter(|kept| kept.failures > 0) {
+                kept.hot.pause_until(now_ns);
+            }
+        }
+        self.has_failed |= answer.is_err();
         // The key may have been lost since, and have a successor.
         let kept = self.kept.get_mut(&hot.user);
         let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.hot, hot)) else {
@@ -192,8 +214,11 @@ impl Keeper {
         let leased = match answer {
             Ok(leased) => leased,
             Err(pause_ns) => {
-                hot.set_failed(true);
-                hot.pause_until(now_ns.saturating_add(pause_ns));
+                kept.failures = kept.failures.saturating_add(1);
+                // One message can get lost.
+                hot.set_failed(kept.failures > 1);
+                let backoff_ns = BACKOFF_NS << kept.failures.min(6);
+                hot.pause_until(now_ns.saturating_add(pause_ns.max(backoff_ns)));
                 kept.is_told = true;
                 kept.list(&mut self.list);
                 return;
@@ -208,6 +233,8 @@ impl Keeper {
         let until = brought.sent_ns.saturating_add(terms.spendable_ns());
         let mark = kept.demand.target() / 2;
         let none = keys.next_number();
+        kept.failures = 0;
+        kept.got = brought.granted;
         hot.set_failed(false);
         let (held, lapsed) = hot.answered(now_ns, &brought, until, mark, none);
         match hot.slots() {
@@ -241,12 +268,13 @@ impl Keeper {
             kept.list(&mut self.list);
         } else {
             // The spender that reaches the mark asks. There is none if the pool is empty.
-            kept.is_told &= held == 0;
+            kept.is_told &= held == 0 || held < hot.largest.load(Ordering::Relaxed);
             if wanted > 0 {
                 hot.forget();
             }
         }
-        let is_over = held == 0 && kept.idle >= 2 && hot.holding(now_ns).in_use == 0;
+        let is_idle = kept.idle >= 2 && hot.missed.load(Ordering::Relaxed) == 0;
+        let is_over = held == 0 && is_idle && hot.holding(now_ns).in_use == 0;
         if is_over || hot.is_lost(now_ns) {
             self.remove(keys, hot);
         }
@@ -254,7 +282,10 @@ impl Keeper {
 
     /// Removes a key of which nothing is held.
     fn remove(&mut self, keys: &HotKeys, hot: &Arc<Hot>) {
-        let _ = self.kept.remove(&hot.user);
+        let kept = self.kept.get(&hot.user);
+        if kept.is_some_and(|kept| Arc::ptr_eq(&kept.hot, hot)) {
+            let _ = self.kept.remove(&hot.user);
+        }
         if keys.has(hot) {
             keys.remove(hot);
         }
@@ -308,6 +339,17 @@ impl Kept {
     /// Returns whether the keeper is to look at the key.
     const fn is_wanted(&self) -> bool {
         self.is_told || !self.is_reviewed
+    }
+
+    /// Returns whether a review finds that messages about the key fail, that nothing is held, and
+    /// that no request came.
+    fn is_given_up(&self, now_ns: u64) -> bool {
+        let Holding {
+            permits, in_use, ..
+        } = self.hot.holding(now_ns);
+        let is_failing = self.failures > 0 && self.sent_ns.is_none() && !self.is_reviewed;
+        let is_asked_for = self.hot.missed.load(Ordering::Relaxed) > 0;
+        is_failing && permits == 0 && in_use == 0 && !is_asked_for
     }
 
     /// Enters the key in the keeper's list.
@@ -369,6 +411,8 @@ impl Kept {
                 spent > 0 || missed > 0
             }
         };
+        // Parts of what requests need, at several nodes, would be kept for ever and of use to none.
+        let is_stuck = missed > 0 && self.got == 0 && has > 0 && has < largest;
         (self.had, self.noted_ns) = (has, now_ns);
         self.idle = match is_asked_for {
             false if reviews => self.idle.saturating_add(1),
@@ -382,11 +426,12 @@ impl Kept {
         // What a node holds beyond twice the target is of more use to others. Slots come back, so
         // those are that were not used.
         let keep = match self.hot.slots() {
+            _ if is_stuck => 0,
             Some(_) => target,
             None => target.saturating_mul(2),
         };
         let ends_soon = until_ns < now_ns.saturating_add(terms.life_ns / 2);
-        let wants = match may_draw {
+        let wants = match may_draw && !is_stuck {
             true => target.saturating_sub(has),
             false => 0,
         };
@@ -398,6 +443,12 @@ impl Kept {
             return None;
         }
         let number = keys.next_number();
+        if is_stuck {
+            // For another time than other nodes, so that some get enough.
+            let pause_ns = keys.hash(&number) % terms.review_ns.max(1);
+            self.hot.pause_until(now_ns.saturating_add(pause_ns));
+            self.is_told = true;
+        }
         let (keeps, returns, lapsed) = self.hot.withdraw(now_ns, keep, number);
         counts.lapsed(lapsed);
         if self.hot.slots().is_none() {

@@ -78,7 +78,7 @@ impl<C: Client + 'static> Leases<C> {
                 is_closed: AtomicBool::new(false),
                 is_running: AtomicBool::new(false),
             }),
-            start: |runtime, node| drop(runtime.spawn(run(Arc::clone(node)))),
+            start: |runtime, node| drop(runtime.spawn(run(Running(Arc::clone(node))))),
         }
     }
 }
@@ -195,9 +195,9 @@ impl<C> Node<C> {
 }
 
 /// Asks the server about all keys, until the limit is dropped.
-async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
+async fn run<C: Client + 'static>(running: Running<C>) {
+    let node = &running.0;
     let mut keeper = Keeper::new(node.terms);
-    let _running = Running(&node);
     loop {
         let now_ns = node.time.now_ns();
         for (hot, answer) in node.answers() {
@@ -212,12 +212,12 @@ async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
             }
         } else if is_closed {
             for send in keeper.closing(&node.keys, &node.counts, now_ns) {
-                send_one(Arc::clone(&node), send).await;
+                send_one(Arc::clone(node), send).await;
             }
             return;
         }
         for send in keeper.messages(&node.keys, &node.counts, now_ns) {
-            drop(tokio::spawn(send_one(Arc::clone(&node), send)));
+            drop(tokio::spawn(send_one(Arc::clone(node), send)));
         }
         let wait_ns = keeper.next_ns().saturating_sub(node.time.now_ns());
         // Either way, the keeper looks at everything again.
@@ -225,10 +225,11 @@ async fn run<C: Client + 'static>(node: Arc<Node<C>>) {
     }
 }
 
-/// The task. It ends with its runtime, and then another one can begin.
-struct Running<'a, C>(&'a Node<C>);
+/// The task. It ends with its runtime, also if that ends before the task has begun. Then another
+/// one can begin.
+struct Running<C>(Arc<Node<C>>);
 
-impl<C> Drop for Running<'_, C> {
+impl<C> Drop for Running<C> {
     fn drop(&mut self) {
         // What it knew of the keys is lost. Those that are busy get leases again.
         self.0.keys.clear();
@@ -250,6 +251,7 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
     let Some(call) = call::ask(part, &message) else {
         return;
     };
+    let sending = Sending(&node, Some(send.hot));
     let answer = node.server.call(&call, call::leased).await;
     let answer = answer.map_err(|(_, outage)| {
         let pause = match outage.number {
@@ -258,10 +260,36 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
         };
         u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX)
     });
-    let mut answers = node.answers.lock().unwrap_or_else(PoisonError::into_inner);
-    answers.push((send.hot, answer));
-    drop(answers);
-    node.wake.notify_one();
+    sending.answer(answer);
+}
+
+/// A message that is under way. If the client panics, the message has failed.
+struct Sending<'a, C>(&'a Node<C>, Option<Arc<Hot>>);
+
+impl<C> Sending<'_, C> {
+    fn answer(mut self, answer: Result<Leased, u64>) {
+        self.push(answer);
+    }
+
+    fn push(&mut self, answer: Result<Leased, u64>) {
+        let Some(hot) = self.1.take() else {
+            return;
+        };
+        let mut answers = self
+            .0
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        answers.push((hot, answer));
+        drop(answers);
+        self.0.wake.notify_one();
+    }
+}
+
+impl<C> Drop for Sending<'_, C> {
+    fn drop(&mut self) {
+        self.push(Err(1_000_000_000));
+    }
 }
 
 impl<C> Drop for Leases<C> {

@@ -402,7 +402,7 @@ impl<C: Client> RedisKey<'_, C> {
         let read = |reply: &_| first(call::given(&parts, reply)?);
         let server = &self.limiter.server;
         let given = server.call(&call::give(&parts), read).await.map_err(why);
-        if let Some(leases) = &self.limiter.leases {
+        if let (Some(leases), Ok(1..)) = (&self.limiter.leases, &given) {
             leases.forget(&self.user);
         }
         given

@@ -11,6 +11,8 @@
 -- turn to ask again if nothing was left or others wait.
 -- A second more than the longest life, because other nodes may have longer leases.
 local LONGEST_MS = '61000'
+-- No turn is later than a second after there is a permit: nodes ask by then anyway.
+local LONGEST_TURNS = 1000000
 local node = string.sub(ARGV[2], 1, 8)
 local number, keeps, returns, wants, life, most = struct.unpack('<dddddd', ARGV[2], 9)
 local state = kinds[string.byte(ARGV[1])].see(KEYS[1], ARGV[1])
@@ -75,7 +77,7 @@ if granted < wants and (granted == room or turn > now) then
   -- Nothing is left, or others wait. A turn comes in the time in which one and a half permits are
   -- refilled, so that most turns find one.
   local due = now + state.kind.wait(state)
-  turn = math.min(math.max(turn, due) + between, due + life)
+  turn = math.min(math.max(turn, due) + between, due + LONGEST_TURNS, 2 * SPAN)
   mine = turn - now
 end
 if held + granted > 0 then

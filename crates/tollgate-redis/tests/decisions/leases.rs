@@ -262,7 +262,7 @@ impl Reference {
         self.used.draw(granted);
         if granted < wants && (granted == room || self.turn > now) {
             let due = now + self.wait(now);
-            self.turn = (self.turn.max(due) + between).min(due + u128::from(life));
+            self.turn = (self.turn.max(due) + between).min(due + 1_000_000);
             self.mine = self.turn - now;
         }
         self.leases.remove(&node);

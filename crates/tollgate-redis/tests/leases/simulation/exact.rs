@@ -1,8 +1,6 @@
 //! A limit that counts exactly, in nanoseconds: what the simulation compares with.
 
-use tollgate::Quota;
-
-use super::Kind;
+use super::scene::{Kind, Scene};
 
 /// A limit of one key.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,13 +12,16 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// Takes a permit if it fits, or always. Returns whether it fits.
-    pub(super) fn take(&mut self, kind: Kind, quota: Quota, now: u64, always: bool) -> bool {
+    /// Takes permits if they fit, or always. Returns whether they fit.
+    pub(super) fn take(&mut self, scene: &Scene, now: u64, always: bool) -> bool {
+        let Scene {
+            kind, quota, each, ..
+        } = *scene;
         let period = quota.period().as_nanos();
         match kind {
             Kind::Bucket => {
                 let n = u128::from(quota.permits());
-                let idle = self.idle.max(u128::from(now) * n) + period;
+                let idle = self.idle.max(u128::from(now) * n) + period * u128::from(each);
                 // A microsecond more, because the server counts in whole ones.
                 let reach = u128::from(quota.burst_size()) * period + 1000 * n;
                 let fits = idle <= u128::from(now) * n + reach;
@@ -34,8 +35,8 @@ impl Exact {
                 if window > self.window {
                     (self.window, self.count) = (window, 0);
                 }
-                let fits = self.count < quota.permits();
-                self.count += u64::from(fits || always);
+                let fits = self.count + each <= quota.permits();
+                self.count += if fits || always { each } else { 0 };
                 fits
             }
         }

@@ -35,6 +35,7 @@ const WSO2: Scene = Scene {
     keys: Keys::Same(1),
     seconds: 60,
     demand: |_, _| 300,
+    each: 1,
     is_up: always,
     round_trip: MS,
     life: Duration::from_secs(1),
@@ -166,6 +167,34 @@ fn hungry_nodes_get_as_much_as_each_other_and_none_waits_for_longer_than_a_life(
         // In a window there may be nothing for anyone.
         let lives = if scene.kind == Kind::Window { 2 } else { 1 };
         assert!(seen.longest_ns <= lives * 1000 * MS, "{}", scene.name);
+    }
+}
+
+/// Each node gets a part of what a request needs, and all of them together use up the burst.
+#[test]
+fn requests_for_many_permits_are_granted_although_nodes_hold_parts() {
+    let scenes = [
+        Scene {
+            name: "eight nodes, 20 permits each time",
+            quota: Quota::per_second(1000).burst(100),
+            nodes: 8,
+            seconds: 20,
+            demand: |_, _| 30,
+            each: 20,
+            ..WSO2
+        },
+        Scene {
+            name: "40 nodes, 5 permits each time",
+            quota: Quota::per_second(1000).burst(100),
+            nodes: 40,
+            seconds: 20,
+            demand: |_, _| 30,
+            each: 5,
+            ..WSO2
+        },
+    ];
+    for scene in scenes {
+        let _ = assert_used(scene, 40.0);
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Scene {
     pub(super) seconds: u64,
     /// Requests a second of a node, for all its keys.
     pub(super) demand: fn(node: usize, second: u64) -> u64,
+    /// How many permits a request is for.
+    pub(super) each: u64,
     /// Whether a node is up.
     pub(super) is_up: fn(node: usize, second: u64) -> bool,
     pub(super) round_trip: u64,

@@ -274,8 +274,9 @@ impl World {
             What::Answer { call, hot, leased } => self.answer(now, node, call, hot, leased),
             What::Take { key } => {
                 self.seen.second(now).calls += 1;
+                let each = self.scene.each;
                 let server = self.server(key);
-                match server.take(u128::from(now / 1000), 1) {
+                match server.take(u128::from(now / 1000), each) {
                     true => self.grant(now, node, key),
                     false => {
                         self.seen.denied(now, node, key);
@@ -358,13 +359,13 @@ impl World {
     fn request(&mut self, now: u64, node: usize) {
         let key = self.key();
         let scene = self.scene;
-        let possible = self.asked[key as usize].take(scene.kind, scene.quota, now, false);
+        let possible = self.asked[key as usize].take(&scene, now, false);
         self.seen.asked(now, key, possible);
         let (user, terms) = (key.to_le_bytes(), self.terms);
         let clock = self.clock(now, node);
         let keys = &self.nodes[node].keys;
         let decided = keys.with(&user, |hot| {
-            let (said, tells) = hot.decide(clock, 1, &terms, false);
+            let (said, tells) = hot.decide(clock, scene.each, &terms, false);
             if tells {
                 keys.tell(hot);
             }
@@ -435,16 +436,17 @@ impl World {
             return;
         }
         let clock = self.clock(now, node);
+        let each = self.scene.each;
         let is_late = self.is(Mistake::PutBackLate);
         let put_back = self.nodes[node].keys.with(&undo.key.to_le_bytes(), |hot| {
             if is_late {
                 let has_lease = clock < hot.pool.held().until_ns();
-                hot.pool.put_back(clock, 1);
-                return u64::from(has_lease);
+                hot.pool.put_back(clock, each);
+                return each * u64::from(has_lease);
             }
-            hot.put_back(clock, 1, undo.after)
+            hot.put_back(clock, each, undo.after)
         });
-        if put_back == Some(1) {
+        if put_back == Some(each) {
             self.undone.push(undo.number);
             self.seen.second(undo.at).granted -= 1;
         }
@@ -452,7 +454,7 @@ impl World {
 
     fn count(&mut self, at: u64, key: u64) {
         let scene = self.scene;
-        let fits = self.spent[key as usize].take(scene.kind, scene.quota, at, true);
+        let fits = self.spent[key as usize].take(&scene, at, true);
         self.seen.over += u64::from(!fits);
     }
 
