@@ -4,13 +4,14 @@
 //! The nodes are the crate's own code. The server is its reference: `server.rs`.
 
 mod held;
+mod keeper;
 mod model;
 mod options;
 mod server;
 mod simulation;
 mod slot_pool;
 mod slots;
-mod stats;
+
 mod word;
 
 use model::{Mistake, Model};

@@ -1,4 +1,4 @@
-//! The slots of a key, against a list of who has them, for random operations.
+//! The slots of a key, compared with a list of their holders, for random operations.
 
 use std::collections::BTreeMap;
 

@@ -42,16 +42,17 @@ struct Scene {
     seed: u64,
 }
 
-/// What goes wrong, each time in one of so many cases, or never.
+/// What goes wrong. 0 is never.
 #[derive(Clone, Copy, Default)]
 struct Faults {
+    /// One message of this many is lost; the same for the next three.
     message_is_lost: u64,
     answer_is_lost: u64,
     never_given_back: u64,
     restart: u64,
-    /// One node after the other finds no server, for the last seven of so many seconds.
+    /// In each span of this many seconds, one node finds no server in the last seven seconds.
     away: u64,
-    /// The clock of the first node is slow, by so many thousandths.
+    /// The clock of the first node is slow by this many thousandths.
     slow: u64,
 }
 

@@ -212,7 +212,7 @@ impl World {
         self.scene.mistake == Some(mistake)
     }
 
-    /// Returns whether something happens that happens in so many of a hundred cases.
+    /// Returns true with this probability, in percent.
     fn happens(&mut self, percent: u64) -> bool {
         percent > 0 && self.random.below(100) < percent
     }
