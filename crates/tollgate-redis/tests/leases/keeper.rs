@@ -272,3 +272,17 @@ fn a_request_for_more_than_an_answer_brought_is_asked_for_at_once() {
     let sends = node.after(10);
     assert!(sends.iter().any(|send| send.ask.wants > 0));
 }
+
+#[test]
+fn keys_that_are_asked_for_in_turns_all_get_leases() {
+    let keys = HotKeys::new(2000, SeedableRandomState::fixed());
+    for _ in 0..12 {
+        for user in 0..1000_u32 {
+            let user = user.to_le_bytes();
+            if keys.with(&user, |_| ()).is_none() && keys.is_getting_hot(&user, false) {
+                keys.add(&user, Vec::new());
+            }
+        }
+    }
+    assert_eq!(keys.len(), 1000);
+}
