@@ -299,7 +299,7 @@ const HOT_AFTER: u32 = 8;
 /// leases get turns.
 const DENIED: u32 = 4;
 
-/// Into how many groups keys are divided.
+/// Into how many groups keys are divided. Each key is in two of them.
 const GROUPS: usize = 16_384;
 
 /// The bits of a count. The others are of a hash.
@@ -353,16 +353,21 @@ impl HotKeys {
     /// whether it is to get one now.
     pub(crate) fn is_getting_hot(&self, user: &[u8], is_denied: bool) -> bool {
         let hash = self.hash(&user);
+        let tag = u32::try_from(hash >> 32).unwrap_or_default() & !COUNT;
+        let weight = if is_denied { DENIED } else { 1 };
+        // Keys of equal demand keep each other down in a group that they share.
+        let [one, other] = [hash, hash >> 16].map(|hash| self.counts(hash, tag, weight));
+        (one || other) && self.keys.len() < self.most
+    }
+
+    /// Counts a key in a group. Returns whether it was asked for often already.
+    fn counts(&self, hash: u64, tag: u32, weight: u32) -> bool {
         let group = usize::try_from(hash % GROUPS as u64).unwrap_or_default();
         let Some(cold) = self.cold.get(group) else {
             return false;
         };
-        let tag = u32::try_from(hash >> 32).unwrap_or_default() & !COUNT;
-        let weight = if is_denied { DENIED } else { 1 };
-        let (seen, before) = {
-            let word = cold.load(Ordering::Relaxed);
-            (word & !COUNT, word & COUNT)
-        };
+        let word = cold.load(Ordering::Relaxed);
+        let (seen, before) = (word & !COUNT, word & COUNT);
         // Others may change the word in between, so some requests are not counted.
         let next = match before.checked_sub(weight) {
             _ if seen == tag => tag | before.saturating_add(weight).min(COUNT),
@@ -370,7 +375,7 @@ impl HotKeys {
             None => tag | weight,
         };
         cold.store(next, Ordering::Relaxed);
-        seen == tag && before >= HOT_AFTER && self.keys.len() < self.most
+        seen == tag && before >= HOT_AFTER
     }
 
     /// Begins to count the next second.
