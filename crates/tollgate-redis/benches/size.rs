@@ -1,5 +1,5 @@
-//! How much memory keys take: the growth of the `used_memory` of a server, and for leases also of this
-//! process, divided by their number.
+//! How much memory keys take: the growth of the `used_memory` of a server, and for leases also of
+//! this process, divided by their number.
 //!
 //!     cargo bench -p tollgate-redis --bench size
 
