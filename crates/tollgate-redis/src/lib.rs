@@ -119,7 +119,7 @@ mod server;
 
 pub use key::Keys;
 pub use key::error::KeysError;
-pub use lease::{LeaseError, LeaseStats, Leasing};
+pub use lease::{Allowance, LeaseError, LeaseStats, Leasing};
 pub use limit::Limit;
 pub use limit::error::LimitError;
 pub use limit::fallback_error::FallbackError;

@@ -43,6 +43,8 @@ pub(crate) struct Hot {
     pause_until_ns: AtomicU64,
     /// When the server may have permits again, for those who are denied.
     pub(crate) due_ns: AtomicU64,
+    /// The key is banned before this, says the latest answer.
+    pub(crate) banned_until_ns: AtomicU64,
 }
 
 /// The slots of a key.
@@ -97,7 +99,7 @@ pub(crate) enum Said {
     /// The permits are granted, and `left` remain.
     Granted { left: u64, after: GrantedAfter },
     /// Nothing is left before this.
-    Denied { wait: Duration },
+    Denied { wait: Duration, is_banned: bool },
     /// The server decides.
     Ask,
     /// The server has not answered the latest message, so the fallback decides.
@@ -178,9 +180,14 @@ impl Hot {
         self.slots().filter(|slots| slots.id == after.message)
     }
 
-    /// Forgets that the server had nothing.
+    /// Forgets that the server had nothing, or that the key is banned.
     pub(crate) fn forget(&self) {
-        for until in [&self.none_until_ns, &self.pause_until_ns, &self.due_ns] {
+        for until in [
+            &self.none_until_ns,
+            &self.pause_until_ns,
+            &self.due_ns,
+            &self.banned_until_ns,
+        ] {
             until.store(0, Ordering::Relaxed);
         }
     }
@@ -214,7 +221,8 @@ impl Hot {
 
     /// Takes permits that the process holds. Returns how many are left, what finds the grant, and
     /// whether the task must be told to look at the key.
-    fn spend(&self, now_ns: u64, n: u64) -> Option<(u64, GrantedAfter, bool)> {
+    #[inline]
+    pub(crate) fn spend(&self, now_ns: u64, n: u64) -> Option<(u64, GrantedAfter, bool)> {
         if let Some(slots) = self.slots() {
             let entered = slots.pool.enter(now_ns, n)?;
             let after = GrantedAfter {
@@ -266,8 +274,11 @@ impl Hot {
                 // The server knows when there is one permit.
                 let more_ns = terms.cost_ns.saturating_mul(n.saturating_sub(1));
                 let wait_ns = wait_ns.max(1_000_000).saturating_add(more_ns);
+                let ban_ns = self.banned_until_ns.load(Ordering::Relaxed);
+                let ban_ns = ban_ns.saturating_sub(now_ns);
                 Said::Denied {
-                    wait: Duration::from_nanos(wait_ns),
+                    wait: Duration::from_nanos(wait_ns.max(ban_ns)),
+                    is_banned: ban_ns > 0,
                 }
             }
         };
@@ -416,6 +427,7 @@ impl HotKeys {
             none_until_ns: AtomicU64::new(0),
             pause_until_ns: AtomicU64::new(0),
             due_ns: AtomicU64::new(0),
+            banned_until_ns: AtomicU64::new(0),
         });
         let keys = self.keys.pin();
         Arc::clone(keys.get_or_insert(user.into(), hot))

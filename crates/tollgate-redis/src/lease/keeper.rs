@@ -247,6 +247,13 @@ impl Keeper {
                 }
             }
         }
+        let ban_ns = leased.ban.saturating_mul(1000);
+        let banned_until_ns = match ban_ns {
+            0 => 0,
+            _ => sent_ns.saturating_add(ban_ns),
+        };
+        hot.banned_until_ns
+            .store(banned_until_ns, Ordering::Relaxed);
         counts.answered(&brought);
         counts.lapsed(lapsed);
         if brought.granted < wanted {

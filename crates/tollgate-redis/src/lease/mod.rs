@@ -40,6 +40,11 @@
 //! - A guard has its slots until it is dropped. A grant has them for the limit's lease, and then
 //!   they are idle again ([`generations`]).
 //!
+//! # Keys that are asked for seldom
+//!
+//! They have no lease: the server decides, or first an *allowance* ([`allowance`]), which is a part
+//! of the limit that the process has for itself.
+//!
 //! # Faults
 //!
 //! What can go wrong costs permits, and never grants one twice: an answer that is lost, a message
@@ -51,6 +56,7 @@
     reason = "a model puts loom's in place of the atomics of a pool; the others need none"
 )]
 
+mod allowance;
 pub(crate) mod demand;
 mod generations;
 pub(crate) mod held;
@@ -68,10 +74,11 @@ mod sync;
 mod terms;
 pub(crate) mod time;
 
+pub(crate) use allowance::{Own, divided};
 pub(crate) use hot::{GrantedAfter, Said};
 pub(crate) use inside::Inside;
 pub(crate) use node::Leases;
-pub use options::{LeaseError, Leasing};
+pub use options::{Allowance, LeaseError, Leasing};
 pub use stats::LeaseStats;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::client::Client;
+use crate::lease::allowance::Own;
 use crate::lease::hot::{GrantedAfter, Hot, HotKeys, Said};
 use crate::lease::inside::Inside;
 use crate::lease::keeper::{Keeper, Send};
@@ -33,6 +34,7 @@ type Answered = (Arc<Hot>, Result<Leased, u64>);
 /// The leases of one limit.
 pub(crate) struct Leases<C> {
     node: Arc<Node<C>>,
+    own: Option<Own>,
     /// Starts the task, which only a client without borrows can have.
     start: fn(&Handle, &Arc<Node<C>>),
 }
@@ -61,8 +63,10 @@ impl<C: Client + 'static> Leases<C> {
         leasing: Leasing,
         terms: Terms,
         time: Time,
+        own: Option<Own>,
     ) -> Self {
         Self {
+            own,
             node: Arc::new(Node {
                 server,
                 kind,
@@ -84,9 +88,32 @@ impl<C: Client + 'static> Leases<C> {
 }
 
 impl<C> Leases<C> {
-    /// Spends permits that the process holds.
-    pub(crate) fn spend(&self, user: &[u8], n: u64) -> Said {
-        let said = self.node.keys.with(user, |hot| self.node.spend(hot, n));
+    /// Takes permits that the process holds. Returns how many are left, and what finds the grant.
+    /// If there are too few, [`decide`](Self::decide) says what to do.
+    #[inline]
+    pub(crate) fn spend(&self, user: &[u8], n: u64) -> Option<(u64, GrantedAfter)> {
+        let node = &*self.node;
+        let spent = node.keys.with(user, |hot| {
+            let (left, after, tells) = hot.spend(node.time.now_ns(), n)?;
+            if tells {
+                node.tell(hot);
+            }
+            Some((left, after))
+        });
+        spent.flatten()
+    }
+
+    /// Decides a request from what the process holds.
+    pub(crate) fn decide(&self, user: &[u8], n: u64) -> Said {
+        let node = &*self.node;
+        let said = node.keys.with(user, |hot| {
+            let now_ns = node.time.now_ns();
+            let (said, tells) = hot.decide(now_ns, n, &node.terms, node.leasing.asks());
+            if tells {
+                node.tell(hot);
+            }
+            said
+        });
         said.unwrap_or(Said::Ask)
     }
 
@@ -121,6 +148,11 @@ impl<C> Leases<C> {
             is_adopted.then(|| Inside::new(Arc::clone(hot), self.node.time, n))
         });
         adopted.flatten()
+    }
+
+    /// Returns what the process grants without the server, if it has an allowance, and the tick.
+    pub(crate) fn own(&self) -> Option<(&Own, u64)> {
+        Some((self.own.as_ref()?, self.node.time.now_ns()))
     }
 
     pub(crate) fn stats(&self) -> LeaseStats {
@@ -174,15 +206,6 @@ impl<C> Leases<C> {
 }
 
 impl<C> Node<C> {
-    fn spend(&self, hot: &Arc<Hot>, n: u64) -> Said {
-        let now_ns = self.time.now_ns();
-        let (said, tells) = hot.decide(now_ns, n, &self.terms, self.leasing.asks());
-        if tells {
-            self.tell(hot);
-        }
-        said
-    }
-
     fn tell(&self, hot: &Arc<Hot>) {
         self.keys.tell(hot);
         self.wake.notify_one();

@@ -4,9 +4,12 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
+use tollgate::error::LimiterError;
+
 use crate::lease::held::MOST_HELD;
 use crate::lease::terms::{LONGEST_PAUSE_NS, Terms};
 use crate::limit::Limit;
+use crate::limit::fallback_error::FallbackError;
 use crate::limit::kind::{Kind, Shape};
 
 /// How the processes of a limit lease permits.
@@ -25,12 +28,28 @@ pub struct Leasing {
     keys: usize,
     percent: u32,
     asks_at_the_edge: bool,
+    allowance: Option<Allowance>,
 }
 
 impl Default for Leasing {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The permits of each key that a process grants without the server: see
+/// [`Leasing::with_allowance`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Allowance {
+    /// Which part of a limit the allowances of all processes are: from 1 to 99 percent. The permits
+    /// of each are rounded down, and must be at least one, or two in each window.
+    pub percent: u32,
+    /// How many processes use the limit at a time, at most. In a deployment that starts new
+    /// processes before it ends the old ones, both count.
+    pub processes: u32,
+    /// How many keys are in use at the same time, in this process. The table for them has a fixed
+    /// size: see [`tollgate::Keyed`]. The server decides the keys that find no room.
+    pub keys: usize,
 }
 
 /// The shortest life of a lease.
@@ -54,6 +73,7 @@ impl Leasing {
             keys: 10_000,
             percent: 25,
             asks_at_the_edge: false,
+            allowance: None,
         }
     }
 
@@ -69,7 +89,8 @@ impl Leasing {
         }
     }
 
-    /// Sets how many keys have a lease at a time, in each process. The server decides the others.
+    /// Sets how many keys have a lease at a time, in each process. The others are decided by the
+    /// [allowance](Self::with_allowance), if there is one, and by the server.
     #[must_use]
     pub const fn with_keys(self, keys: usize) -> Self {
         Self { keys, ..self }
@@ -90,6 +111,41 @@ impl Leasing {
             asks_at_the_edge: true,
             ..self
         }
+    }
+
+    /// Gives each process an allowance: permits of each key that it grants without the server, also
+    /// of keys that are asked for seldom. Only when the allowance of a key is spent, the server is
+    /// asked, and a key for which this happens often gets a lease. Limits on concurrency have none.
+    ///
+    /// The allowances of all processes are a part of the limit, and the server has the rest. So the
+    /// bound stays exact, if no more processes run at a time than the allowance says. A process
+    /// makes no use of its allowance before a full burst of it would have been refilled, or for a
+    /// window's period, because it may be the successor of one that has just ended.
+    ///
+    /// - A key that is asked for at one process alone gets the server's part and one allowance: of
+    ///   20 percent among 4 processes, 85 percent of the limit. And no request takes more permits
+    ///   than the server's part has.
+    /// - Bans and resets of a key are known to the allowance of the process that made them, and not
+    ///   to the others.
+    /// - All processes must have the same allowance. To change it, choose another name for the
+    ///   limit, or let all processes end.
+    ///
+    /// ```
+    /// use tollgate_redis::{Allowance, Leasing};
+    ///
+    /// let allowance = Allowance { percent: 20, processes: 4, keys: 100_000 };
+    /// assert_ne!(Leasing::new().with_allowance(allowance), Leasing::new());
+    /// ```
+    #[must_use]
+    pub const fn with_allowance(self, allowance: Allowance) -> Self {
+        Self {
+            allowance: Some(allowance),
+            ..self
+        }
+    }
+
+    pub(crate) const fn allowance(&self) -> Option<Allowance> {
+        self.allowance
     }
 
     pub(crate) const fn keys(&self) -> usize {
@@ -194,6 +250,17 @@ pub enum LeaseError {
         /// The lease of a slot.
         lease: Duration,
     },
+    /// The allowances are not a part of the limit, or one has no permits.
+    Allowance {
+        /// Which part of the limit they are.
+        percent: u32,
+        /// Among how many processes.
+        processes: u32,
+    },
+    /// The table of allowances can't be made.
+    AllowanceKeys(LimiterError),
+    /// The fallback has no local share of the server's part.
+    Fallback(FallbackError),
     /// No key could have a lease.
     NoKeys,
     /// The share is out of bounds.
@@ -220,6 +287,14 @@ impl fmt::Display for LeaseError {
                 f,
                 "the lease of a slot is {lease:?}, but must be at least 200ms"
             ),
+            Self::Allowance { percent, processes } => write!(
+                f,
+                "the allowance is {percent} percent of the limit among {processes} processes, but \
+                 must be from 1 to 99 percent, and at least one permit of a burst, or two of a \
+                 window, for each process"
+            ),
+            Self::Fallback(error) => write!(f, "the server's part: {error}"),
+            Self::AllowanceKeys(error) => write!(f, "the allowance's keys: {error}"),
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
             Self::Share { percent } => {
                 write!(
@@ -231,4 +306,12 @@ impl fmt::Display for LeaseError {
     }
 }
 
-impl Error for LeaseError {}
+impl Error for LeaseError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::AllowanceKeys(error) => Some(error),
+            Self::Fallback(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -147,7 +147,7 @@ fn to_u64(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-const fn gcd(mut a: u128, mut b: u128) -> u128 {
+pub(crate) const fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

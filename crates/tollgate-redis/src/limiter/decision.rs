@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tollgate::{Denied, Granted, Tick};
 
@@ -40,6 +41,8 @@ pub(crate) enum Found {
     /// What a fallback counted the grant in.
     Fallback(Episode),
     Lease(After),
+    /// The grant itself: a bucket of the process granted it.
+    Allowance,
 }
 
 /// What finds a lease's grant. A renewal of slots changes it.
@@ -94,6 +97,15 @@ impl Grant {
         }
     }
 
+    /// Returns a grant by the allowance of the process.
+    pub(crate) const fn by_allowance(granted: Granted) -> Self {
+        Self {
+            granted,
+            decider: Decider::Lease,
+            found: Found::Allowance,
+        }
+    }
+
     pub(crate) fn mark(&self) -> Mark {
         match self.found {
             Found::Server(mark) => mark,
@@ -119,7 +131,8 @@ impl Grant {
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. The
     /// ticks of a fallback's grant count on a clock of this process. A lease's grant has no tick,
-    /// and the permits that remain are those that this process still holds.
+    /// and the permits that remain are those that this process still holds, of its lease or its
+    /// allowance.
     #[must_use]
     pub const fn granted(&self) -> &Granted {
         &self.granted
@@ -182,6 +195,25 @@ impl Denial {
 }
 
 impl Denial {
+    /// Returns the denial with this wait, if it has a longer one: something else has the permits
+    /// then.
+    pub(crate) fn no_later_than(self, wait: Option<Duration>) -> Self {
+        match (self.denied, wait) {
+            (
+                Denied::Later {
+                    requested,
+                    retry_after,
+                    ..
+                },
+                Some(wait),
+            ) if wait < retry_after => Self {
+                denied: Denied::later(requested, wait),
+                ..self
+            },
+            _ => self,
+        }
+    }
+
     /// Returns the denial that says more about the request: that of a server, or else of a local
     /// share, or else the earlier one.
     pub(crate) fn more_telling(self, later: Self) -> Self {

@@ -1,5 +1,7 @@
 //! How a limit that leases permits decides.
 
+use std::time::Duration;
+
 use tokio::task::consume_budget;
 use tollgate::Denied;
 
@@ -9,8 +11,16 @@ use crate::limit::kind::Kind;
 use crate::limiter::RedisKey;
 use crate::limiter::all;
 use crate::limiter::decision::{Denial, Grant};
-use crate::outage::Decider;
+use crate::outage::{Decider, Outage};
 use crate::server::call;
+
+/// What a process says to a request.
+pub(crate) enum Decided {
+    /// The decision.
+    Now(Result<Grant, Denial>),
+    /// The server decides. Its denial need not tell a longer wait than this, if there is one.
+    ByServer(Option<Duration>),
+}
 
 /// Takes `n` permits that the process holds, or asks the server beside the leases.
 pub(crate) async fn take<C: Client>(
@@ -18,40 +28,80 @@ pub(crate) async fn take<C: Client>(
     leases: &Leases<C>,
     n: u64,
 ) -> Result<Grant, Denial> {
-    let most = key.limiter.limit.permits();
-    if n > most {
-        return Err(key.denial(Denied::never(n, most), Decider::Server));
-    }
     // Without this, callers in a loop would let no other task run, not even the one that draws.
     consume_budget().await;
-    match leases.spend(&key.user, n) {
-        Said::Granted { left, after } => Ok(Grant::by_lease(n, left, after)),
-        Said::Denied { wait } => {
-            // When a slot is left is not known.
-            let denied = match key.limiter.limit.kind {
-                Kind::Slots(_) => Denied::busy(n),
-                _ => Denied::later(n, wait),
-            };
-            Err(key.denial(denied, Decider::Lease))
-        }
-        Said::Ask => ask(key, leases, n).await,
-        Said::Fall => {
-            let outage = key.limiter.server.outage(key.name());
-            let grants = all::take_without(&[(key, n)], outage)?;
-            let busy = || key.denial(Denied::busy(n), Decider::Server);
-            grants.into_iter().next().ok_or_else(busy)
-        }
+    if let Some(grant) = spend(key, leases, n) {
+        return Ok(grant);
+    }
+    match decide(key, leases, n) {
+        Decided::Now(decided) => decided,
+        Decided::ByServer(wait) => ask(key, leases, n, wait).await,
     }
 }
 
-async fn ask<C: Client>(
+/// Takes permits that the process holds. If there are too few, [`decide`] says what to do.
+#[inline]
+pub(crate) fn spend<C>(key: &RedisKey<'_, C>, leases: &Leases<C>, n: u64) -> Option<Grant> {
+    let (left, after) = leases.spend(&key.user, n)?;
+    Some(Grant::by_lease(n, left, after))
+}
+
+/// Decides from what the process holds.
+#[inline(never)]
+pub(crate) fn decide<C: Client>(key: &RedisKey<'_, C>, leases: &Leases<C>, n: u64) -> Decided {
+    let most = key.limiter.limit.permits();
+    if n > most {
+        return Decided::Now(Err(key.denial(Denied::never(n, most), Decider::Server)));
+    }
+    let said = leases.decide(&key.user, n);
+    if let Said::Granted { left, after } = said {
+        return Decided::Now(Ok(Grant::by_lease(n, left, after)));
+    }
+    let is_banned = matches!(said, Said::Denied { is_banned, .. } if is_banned);
+    let mut wait = None;
+    if let (Some((own, now_ns)), true) = (leases.own(), n > 0 && !is_banned) {
+        match own.take(&key.user, now_ns, n) {
+            Ok(granted) => return Decided::Now(Ok(Grant::by_allowance(granted))),
+            Err(own) => wait = own,
+        }
+    }
+    let denial = match said {
+        Said::Ask | Said::Granted { .. } => return Decided::ByServer(wait),
+        Said::Fall => match fall_back(key, n, key.limiter.server.outage(key.name())) {
+            Ok(grant) => return Decided::Now(Ok(grant)),
+            Err(denial) => denial,
+        },
+        Said::Denied { wait, .. } => {
+            // When a slot is left is not known.
+            let denied = match key.limiter.limit.kind {
+                _ if is_banned => Denied::banned(n, Some(wait)),
+                Kind::Slots(_) => Denied::busy(n),
+                _ => Denied::later(n, wait),
+            };
+            key.denial(denied, Decider::Lease)
+        }
+    };
+    Decided::Now(Err(denial.no_later_than(wait)))
+}
+
+/// Lets the fallback decide.
+fn fall_back<C>(key: &RedisKey<'_, C>, n: u64, outage: Outage) -> Result<Grant, Denial> {
+    let grants = all::take_without(&[(key, n)], outage)?;
+    let busy = || key.denial(Denied::busy(n), Decider::Server);
+    grants.into_iter().next().ok_or_else(busy)
+}
+
+/// Asks the server. Its denial tells no longer wait than this, if there is one.
+pub(crate) async fn ask<C: Client>(
     key: &RedisKey<'_, C>,
     leases: &Leases<C>,
     n: u64,
+    wait: Option<Duration>,
 ) -> Result<Grant, Denial> {
     if let Some(recalled) = key.recall(n) {
         key.count_recalled();
-        return Err(key.denial(recalled.denied(n), Decider::Server));
+        let denial = key.denial(recalled.denied(n), Decider::Server);
+        return Err(denial.no_later_than(wait));
     }
     let part = key.part(n);
     let busy = || key.denial(Denied::busy(n), Decider::Server);
@@ -68,11 +118,13 @@ async fn ask<C: Client>(
         Ok(Err((_, denied))) => {
             leases.note(&key.user, key.name(), true);
             key.remember(n, &denied, sent);
-            Err(key.denial(denied, Decider::Server))
+            if let (Some((own, now_ns)), Denied::Banned { .. }, Some(left)) =
+                (leases.own(), denied, denied.retry_after())
+            {
+                own.ban_for(&key.user, now_ns, left);
+            }
+            Err(key.denial(denied, Decider::Server).no_later_than(wait))
         }
-        Err((_, outage)) => {
-            let grants = all::take_without(&[(key, n)], outage)?;
-            grants.into_iter().next().ok_or_else(busy)
-        }
+        Err((_, outage)) => fall_back(key, n, outage).map_err(|denial| denial.no_later_than(wait)),
     }
 }

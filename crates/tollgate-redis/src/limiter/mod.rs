@@ -15,7 +15,7 @@ use tollgate::Denied;
 use crate::client::Client;
 use crate::key::Keys;
 use crate::lease::time::Time;
-use crate::lease::{LeaseError, LeaseStats, Leases, Leasing};
+use crate::lease::{LeaseError, LeaseStats, Leases, Leasing, Own, divided};
 use crate::limit::Limit;
 use crate::limit::error::LimitError;
 use crate::limiter::decision::{Denial, Found, Grant};
@@ -65,6 +65,7 @@ use crate::server::call::Part;
 pub struct RedisLimiter<C> {
     pub(crate) server: Arc<RedisServer<C>>,
     pub(crate) limit: Limit,
+    fallback: Fallback,
     pub(crate) deputy: Arc<Deputy>,
     /// If it remembers denials.
     memory: Option<Memory>,
@@ -114,6 +115,7 @@ impl<C> RedisLimiter<C> {
         Ok(Self {
             server,
             limit,
+            fallback,
             deputy: Arc::new(Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?),
             memory: None,
             leases: None,
@@ -282,12 +284,31 @@ impl<C: Client + 'static> RedisLimiter<C> {
     ///
     /// [`LeaseError`] if the limit has no leases, or if a number is out of bounds.
     pub fn leased(self, leasing: Leasing) -> Result<Self, LeaseError> {
-        let terms = leasing.terms(&self.limit)?;
-        let (server, kind) = (Arc::clone(&self.server), self.limit.kind);
-        let leases = Leases::new(server, kind, leasing, terms, Time::new());
+        let time = Time::new();
+        let (limiter, own) = match leasing.allowance() {
+            None => (self, None),
+            Some(allowance) => {
+                let (limit, own) = divided(&self.limit, allowance)?;
+                let own = Own::new(own, allowance.keys, time.now_ns())
+                    .map_err(LeaseError::AllowanceKeys)?;
+                let deputy = Deputy::new(self.fallback, &limit).map_err(LeaseError::Fallback)?;
+                let deputy = Arc::new(deputy);
+                (
+                    Self {
+                        limit,
+                        deputy,
+                        ..self
+                    },
+                    Some(own),
+                )
+            }
+        };
+        let terms = leasing.terms(&limiter.limit)?;
+        let (server, kind) = (Arc::clone(&limiter.server), limiter.limit.kind);
+        let leases = Leases::new(server, kind, leasing, terms, time, own);
         Ok(Self {
             leases: Some(leases),
-            ..self
+            ..limiter
         })
     }
 }
@@ -377,7 +398,8 @@ impl<C> RedisKey<'_, C> {
     pub(crate) fn undo_without(&self, grant: Grant) -> u64 {
         let deputy = &self.limiter.deputy;
         if grant.decider == Decider::Lease {
-            return self.put_back(&grant, grant.granted.n());
+            let n = grant.granted.n();
+            return self.put_back(grant, n);
         }
         if deputy.decider() != grant.decider {
             return 0;
@@ -386,10 +408,17 @@ impl<C> RedisKey<'_, C> {
         deputy.undo(self.name(), grant.granted, episode)
     }
 
-    /// Puts back permits of a lease's grant. Returns how many.
-    pub(crate) fn put_back(&self, grant: &Grant, n: u64) -> u64 {
-        let leases = self.limiter.leases.as_ref();
-        leases.map_or(0, |leases| leases.put_back(&self.user, n, grant.after()))
+    /// Puts back permits of a lease's grant that were not used. Returns how many.
+    pub(crate) fn put_back(&self, grant: Grant, n: u64) -> u64 {
+        let Some(leases) = &self.limiter.leases else {
+            return 0;
+        };
+        match (&grant.found, leases.own()) {
+            (Found::Allowance, Some((own, now_ns))) => {
+                own.put_back(&self.user, now_ns, grant.granted, n)
+            }
+            _ => leases.put_back(&self.user, n, grant.after()),
+        }
     }
 
     /// Returns the denial of `n` permits that is remembered, so that no call is needed.

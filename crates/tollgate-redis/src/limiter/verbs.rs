@@ -7,9 +7,11 @@ use tollgate::Denied;
 use tollgate::outcome::{Charged, Settled};
 
 use crate::client::Client;
+use crate::lease::Leases;
 use crate::limit::kind::{Kind, Mark, Seen};
 use crate::limiter::RedisKey;
 use crate::limiter::decision::{Denial, Found, Grant};
+use crate::limiter::leased::Decided;
 use crate::limiter::{all, leased};
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
@@ -45,7 +47,16 @@ impl<C: Client> RedisKey<'_, C> {
     /// [`Denial`] if they are not available, or if the fallback denies them.
     pub async fn try_acquire_n(&self, n: u64) -> Result<Grant, Denial> {
         if let Some(leases) = &self.limiter.leases {
-            return leased::take(self, leases, n).await;
+            // Without this, callers in a loop would let no other task run, not even the one that
+            // draws.
+            consume_budget().await;
+            if let Some(grant) = leased::spend(self, leases, n) {
+                return Ok(grant);
+            }
+            return match leased::decide(self, leases, n) {
+                Decided::Now(decided) => decided,
+                Decided::ByServer(wait) => leased::ask(self, leases, n, wait).await,
+            };
         }
         if let Some(recalled) = self.recall(n) {
             self.count_recalled();
@@ -153,6 +164,10 @@ impl<C: Client> RedisKey<'_, C> {
     pub async fn check_n(&self, n: u64) -> Result<(), Denial> {
         let leases = self.limiter.leases.as_ref();
         if leases.is_some_and(|leases| leases.holds(&self.user, n)) {
+            return Ok(());
+        }
+        let own = leases.and_then(Leases::own);
+        if n > 0 && own.is_some_and(|(own, now_ns)| own.check(&self.user, now_ns, n)) {
             return Ok(());
         }
         if let Some(recalled) = self.recall(n) {
@@ -297,7 +312,7 @@ impl<C: Client> RedisKey<'_, C> {
         let mut settled = Settled::default();
         if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
             if grant.decider == Decider::Lease {
-                return Ok(self.settle_leased(&grant, actual));
+                return Ok(self.settle_leased(grant, actual));
             }
             settled.returned = self.give(unused, Some(grant.mark())).await?;
             settled.lost = unused.saturating_sub(settled.returned);
@@ -330,6 +345,9 @@ impl<C: Client> RedisKey<'_, C> {
         let reset = server.call(&call, |_| Ok(())).await.map_err(why);
         if let Some(leases) = &self.limiter.leases {
             leases.forget(&self.user);
+            if let Some((own, now_ns)) = leases.own() {
+                own.reset(&self.user, now_ns);
+            }
         }
         reset
     }
@@ -365,12 +383,15 @@ impl<C: Client> RedisKey<'_, C> {
         if let Some(leases) = &self.limiter.leases {
             // What was drawn in the meantime.
             leases.drop_held(&self.user);
+            if let Some((own, now_ns)) = leases.own() {
+                own.ban_for(&self.user, now_ns, long);
+            }
         }
         banned
     }
 
     /// Puts back what a lease's grant did not use.
-    pub(crate) fn settle_leased(&self, grant: &Grant, actual: u64) -> Settled {
+    pub(crate) fn settle_leased(&self, grant: Grant, actual: u64) -> Settled {
         let unused = grant.granted.n().saturating_sub(actual);
         let mut settled = Settled::default();
         if unused > 0 {

@@ -7,8 +7,8 @@
 --   life     how long its lease is, in microseconds
 --   most     the permits of a full burst, or of a window, or the slots
 -- Returns the number of the answered message, how many permits the node may keep, how many it got,
--- how long it takes until there is one more if it got fewer than it wants, and until it is the node's
--- turn to ask again if nothing was left or others wait.
+-- how long it takes until there is one more if it got fewer than it wants, until it is the node's
+-- turn to ask again if nothing was left or others wait, and until a ban ends.
 -- A second more than the longest life, because other nodes may have longer leases.
 local LONGEST_MS = '61000'
 -- No turn is later than a second after there is a permit: nodes ask by then anyway.
@@ -31,7 +31,8 @@ local function answer(kept, granted)
   if granted < wants then
     wait = state.kind.wait(state)
   end
-  return struct.pack('<ddddd', number, kept, granted, wait, mine)
+  local ban = math.max(state.ban - now, 0)
+  return struct.pack('<dddddd', number, kept, granted, wait, mine, ban)
 end
 
 local has, kept, granted, latest = 0, 0, 0, -1

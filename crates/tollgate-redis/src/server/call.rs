@@ -144,6 +144,8 @@ pub(crate) struct Leased {
     /// How long it takes until it is the node's turn to ask again, in microseconds, if nothing was
     /// left.
     pub(crate) turn: u64,
+    /// How long the key is still banned, in microseconds.
+    pub(crate) ban: u64,
 }
 
 /// Sends a message about a lease. [`leased`] reads the reply. Nothing is sent about logs, which
@@ -195,7 +197,13 @@ pub(crate) fn leased(reply: &Reply) -> Result<Leased, BadReply> {
     };
     let wait = told.next(4 * SPAN)?;
     let turn = told.next(4 * SPAN)?;
-    told.end(Leased { answer, wait, turn })
+    let ban = told.next(2 * SPAN)?;
+    told.end(Leased {
+        answer,
+        wait,
+        turn,
+        ban,
+    })
 }
 
 fn call<'a>(

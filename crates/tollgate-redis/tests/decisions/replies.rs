@@ -346,11 +346,11 @@ fn any_reply(random: &mut Random, depth: u32) -> Reply {
 
 #[test]
 fn an_answer_about_a_lease_is_read_and_each_that_differs_in_form_is_bad() {
-    let right = [7.0, 2.0, 3.0, 9.0, 11.0];
+    let right = [7.0, 2.0, 3.0, 9.0, 11.0, 13.0];
     let leased = call::leased(&packed(&right)).expect("an answer");
     let answer = leased.answer;
     assert_eq!((answer.number, answer.keeps, answer.granted), (7, 2, 3));
-    assert_eq!((leased.wait, leased.turn), (9, 11));
+    assert_eq!((leased.wait, leased.turn, leased.ban), (9, 11, 13));
     for at in 0..right.len() {
         let shorter = right.get(..at).expect("fewer numbers");
         assert_eq!(call::leased(&packed(shorter)), Err(BadReply));

@@ -83,6 +83,7 @@ impl Node {
             answer,
             wait: 0,
             turn: 0,
+            ban: 0,
         });
         let (keys, counts) = (&self.keys, &self.counts);
         self.keeper

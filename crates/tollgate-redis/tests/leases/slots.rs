@@ -296,6 +296,7 @@ impl Simulation {
                 },
                 wait: 0,
                 turn: self.server.mine as u64,
+                ban: 0,
             }
         });
         let is_lost = answer.is_none() || self.goes_wrong(faults.answer_is_lost);

@@ -114,7 +114,7 @@ impl<C: Client> Group<'_, C> {
             let is_leased = grant.decider == Decider::Lease;
             settled.push(match is_fallback {
                 true => key.settle_without(grant, actual),
-                false if is_leased => key.settle_leased(&grant, actual),
+                false if is_leased => key.settle_leased(grant, actual),
                 false => Settled::default(),
             });
             match n.cmp(&actual) {

@@ -39,6 +39,7 @@ const WSO2: Scene = Scene {
     is_up: always,
     round_trip: MS,
     life: Duration::from_secs(1),
+    allowance: None,
     seed: 1,
     faults: NONE,
     mistake: None,
@@ -360,6 +361,51 @@ fn a_seed_reproduces_a_run() {
     let seen = scene.run();
     assert_eq!(seen, scene.run());
     assert_ne!(seen, Scene { seed: 2, ..scene }.run());
+}
+
+/// Nodes that have a part of the limit for themselves, so that keys that are asked for seldom need
+/// no calls.
+#[test]
+fn nothing_is_over_when_nodes_have_an_allowance() {
+    let allowance = Some(20);
+    // One node has most of the demand: it gets 80 percent, and a quarter of the rest.
+    let moving = Scene {
+        name: "an allowance, and demand that moves",
+        demand: |node, second| if node as u64 == second % 4 { 1200 } else { 50 },
+        allowance,
+        ..WSO2
+    };
+    assert_used(moving, 80.0);
+    let seen = assert_used(
+        Scene {
+            name: "an allowance, and steady demand",
+            allowance,
+            ..WSO2
+        },
+        95.0,
+    );
+    assert!(seen.fairness() > Some(0.95));
+    for kind in [Kind::Bucket, Kind::Window] {
+        let faulty = Scene { kind, ..FAULTY };
+        run(Scene {
+            allowance,
+            ..faulty
+        });
+    }
+    let rare = Scene {
+        name: "keys that are asked for seldom",
+        quota: Quota::per_second(100),
+        keys: Keys::Zipf(20_000),
+        seconds: 5,
+        demand: |_, _| 2000,
+        ..WSO2
+    };
+    let [without, with] = [None, allowance].map(|allowance| {
+        let scene = Scene { allowance, ..rare };
+        assert_used(scene, 90.0).sum(|second| second.calls)
+    });
+    // The first second has none.
+    assert!(with * 2 < without, "{with} calls of {without}");
 }
 
 /// Many nodes and keys. A release build has ten times as many of both.

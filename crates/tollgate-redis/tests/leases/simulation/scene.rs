@@ -68,6 +68,8 @@ pub(super) struct Scene {
     pub(super) is_up: fn(node: usize, second: u64) -> bool,
     pub(super) round_trip: u64,
     pub(super) life: Duration,
+    /// Which part of the limit the allowances of all nodes are, in percent.
+    pub(super) allowance: Option<u32>,
     pub(super) seed: u64,
     pub(super) faults: Faults,
     pub(super) mistake: Option<Mistake>,

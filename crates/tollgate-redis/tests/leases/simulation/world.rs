@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use foldhash::SharedSeed;
 use foldhash::fast::SeedableRandomState;
+use tollgate::Quota;
 
 use super::exact::Exact;
 use super::scene::{Faults, Keys, Kind, MS, SECOND, Scene, UNDONE_AFTER};
 use super::seen::Seen;
 use crate::decisions::Random;
 use crate::decisions::leases::Reference;
+use crate::lease::allowance::{Own, divided};
 use crate::lease::holder::Answer;
 use crate::lease::hot::{GrantedAfter, Hot, HotKeys, Said};
 use crate::lease::keeper::Keeper;
-use crate::lease::options::Leasing;
+use crate::lease::options::{Allowance, Leasing};
 use crate::lease::stats::Counts;
 use crate::lease::terms::Terms;
 use crate::lease::tests::model::Mistake;
@@ -26,6 +28,9 @@ use crate::server::call::{Leased, Message};
 
 /// How long a node waits before it asks again, after a message without an answer.
 const PAUSE: u64 = 10 * MS;
+
+/// Keys of an allowance.
+const KEYS: usize = 100_000;
 
 /// One node. Its times are those of its clock.
 struct Node {
@@ -40,6 +45,7 @@ struct Node {
     open: HashSet<u64>,
     wakes_at: u64,
     is_up: bool,
+    own: Option<Own>,
     /// Until then it stands still.
     stopped_until: u64,
     /// By how much its clock is behind, if it stands still with the node.
@@ -117,6 +123,8 @@ impl Eq for Event {}
 struct World {
     scene: Scene,
     terms: Terms,
+    /// What each node has of each key, if it has an allowance.
+    own: Option<Quota>,
     random: Random,
     events: BinaryHeap<Event>,
     number: u64,
@@ -142,6 +150,14 @@ impl Scene {
             Kind::Window => Limit::fixed_window(self.quota),
         };
         let limit = limit.expect("a limit");
+        let allowance = self.allowance.map(|percent| Allowance {
+            percent,
+            processes: self.nodes as u32,
+            keys: KEYS,
+        });
+        let divided = allowance.map(|allowance| divided(&limit, allowance));
+        let divided = divided.map(|divided| divided.expect("permits for each"));
+        let limit = divided.map_or(limit, |(limit, _)| limit);
         let terms = Leasing::new()
             .with_life(self.life)
             .terms(&limit)
@@ -158,11 +174,12 @@ impl Scene {
         let mut world = World {
             scene: self,
             terms,
+            own: divided.map(|(_, own)| own),
             random: Random(self.seed),
             events: BinaryHeap::new(),
             number: 0,
             nodes: Vec::new(),
-            idle: Reference::of(&limit, self.quota, false, 0),
+            idle: Reference::of(&limit, limit.quota, false, 0),
             servers: HashMap::new(),
             spent: vec![Exact::default(); keys as usize],
             asked: vec![Exact::default(); keys as usize],
@@ -172,7 +189,7 @@ impl Scene {
         };
         world.idle.refills_what_is_out = world.is(Mistake::OutIsRefilled);
         world.nodes = (0..self.nodes as u64)
-            .map(|name| world.node(name))
+            .map(|name| world.node(name, 0))
             .collect();
         world.run();
         world.seen
@@ -180,7 +197,7 @@ impl Scene {
 }
 
 impl World {
-    fn node(&self, name: u64) -> Node {
+    fn node(&self, name: u64, clock: u64) -> Node {
         let shared = SharedSeed::global_fixed();
         Node {
             name,
@@ -191,6 +208,9 @@ impl World {
             open: HashSet::new(),
             wakes_at: u64::MAX,
             is_up: true,
+            own: self
+                .own
+                .map(|own| Own::new(own, KEYS, clock).expect("a table")),
             stopped_until: 0,
             behind: 0,
         }
@@ -305,7 +325,8 @@ impl World {
             let is_up = (self.scene.is_up)(node, second);
             if is_up != self.nodes[node].is_up {
                 // A node that went down has forgotten everything.
-                let next = self.node(self.nodes[node].name + self.scene.nodes as u64);
+                let name = self.nodes[node].name + self.scene.nodes as u64;
+                let next = self.node(name, self.clock(now, node));
                 self.nodes[node] = Node { is_up, ..next };
                 for key in 0..self.seen.watched() {
                     self.seen.fed(now, node, key);
@@ -378,6 +399,7 @@ impl World {
                     self.look(now, node);
                 }
             }
+            _ if self.takes_own(now, node, key) => {}
             Some((Said::Denied { .. } | Said::Fall, tells)) => {
                 self.seen.denied(now, node, key);
                 if tells {
@@ -390,6 +412,18 @@ impl World {
                 self.at(time, node, What::Take { key });
             }
         }
+    }
+
+    /// Takes permits of the node's allowance, if they are there.
+    fn takes_own(&mut self, now: u64, node: usize, key: u64) -> bool {
+        let clock = self.clock(now, node);
+        let own = self.nodes[node].own.as_ref();
+        let taken = own.map(|own| own.take(&key.to_le_bytes(), clock, self.scene.each));
+        let is_taken = matches!(taken, Some(Ok(_)));
+        if is_taken {
+            self.grant(now, node, key);
+        }
+        is_taken
     }
 
     /// Notes that the server is asked about a key, or has denied it.
@@ -558,6 +592,7 @@ impl World {
             },
             wait,
             turn,
+            ban: 0,
         };
         for time in self.times(now) {
             let (hot, leased) = (Arc::clone(&hot), Some(leased));

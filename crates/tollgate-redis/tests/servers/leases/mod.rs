@@ -1,6 +1,7 @@
 //! Processes that lease permits, by a private server: nothing is granted twice, all is used, and
 //! what a process holds is of use while the server is away.
 
+mod allowance;
 pub(crate) mod process;
 
 use std::future::Future;

@@ -1,0 +1,131 @@
+//! The part of each key's permits that a process has for itself, so that keys that are asked for
+//! seldom need no round trip either.
+//!
+//! The limit is divided for good: each process has a small bucket for each key, and the server has
+//! the rest. So no limit is exceeded, whatever the processes and the server do at the same time.
+
+use std::time::Duration;
+
+use tollgate::error::LimiterError;
+use tollgate::keyed::{Key, Overflow};
+use tollgate::store::View;
+use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
+
+use crate::lease::options::{Allowance, LeaseError};
+use crate::limit::Limit;
+use crate::limit::kind::{Kind, Shape};
+use crate::limit::rate::gcd;
+
+/// What a process grants of each key without the server.
+#[derive(Debug)]
+pub(crate) struct Own {
+    keys: Keyed<TokenBucket>,
+    /// Nothing is granted before this: a process that ended just now may have spent its burst, and
+    /// this one may be its successor.
+    from_ns: u64,
+}
+
+impl Own {
+    pub(crate) fn new(quota: Quota, keys: usize, now_ns: u64) -> Result<Self, LimiterError> {
+        let refill_ns = u128::from(quota.burst_size())
+            .saturating_mul(quota.period().as_nanos())
+            .div_ceil(quota.permits().max(1).into());
+        let refill_ns = u64::try_from(refill_ns).unwrap_or(u64::MAX);
+        Ok(Self {
+            // A key that was replaced would come back with a full bucket.
+            keys: Keyed::token_bucket(quota, keys)?.with_overflow(Overflow::Deny),
+            from_ns: now_ns.saturating_add(refill_ns),
+        })
+    }
+
+    fn key(&self, user: &[u8], now_ns: u64) -> View<Key<&Keyed<TokenBucket>>> {
+        self.keys.key(user).at(Tick::from_nanos(now_ns))
+    }
+
+    /// Takes permits. If there are too few, returns when there are enough, unless that is not known.
+    pub(crate) fn take(
+        &self,
+        user: &[u8],
+        now_ns: u64,
+        n: u64,
+    ) -> Result<Granted, Option<Duration>> {
+        if now_ns < self.from_ns {
+            return Err(None);
+        }
+        let taken = self.key(user, now_ns).try_acquire_n(n);
+        taken.map_err(|denied| denied.retry_after())
+    }
+
+    pub(crate) fn check(&self, user: &[u8], now_ns: u64, n: u64) -> bool {
+        now_ns >= self.from_ns && self.key(user, now_ns).check_n(n).is_ok()
+    }
+
+    /// Gives back permits of a grant. Returns how many.
+    pub(crate) fn put_back(&self, user: &[u8], now_ns: u64, granted: Granted, n: u64) -> u64 {
+        let actual = granted.n().saturating_sub(n);
+        self.key(user, now_ns).settle(granted, actual).returned
+    }
+
+    /// Denies a key for a while. If there is no room for the key, the server does.
+    pub(crate) fn ban_for(&self, user: &[u8], now_ns: u64, long: Duration) {
+        let _ = self.key(user, now_ns).ban_for(long);
+    }
+
+    pub(crate) fn reset(&self, user: &[u8], now_ns: u64) {
+        self.key(user, now_ns).reset();
+    }
+}
+
+/// Divides a limit. Returns the server's part, and the bucket that each process has of each key.
+pub(crate) fn divided(limit: &Limit, allowance: Allowance) -> Result<(Limit, Quota), LeaseError> {
+    let refused = LeaseError::Allowance {
+        percent: allowance.percent,
+        processes: allowance.processes,
+    };
+    if !(1..=99).contains(&allowance.percent) || allowance.processes == 0 {
+        return Err(refused);
+    }
+    let (quota, all) = (limit.quota, limit.permits());
+    let processes = u64::from(allowance.processes);
+    // In the time of a window, a bucket grants its burst and as much again.
+    let times = match &limit.kind {
+        Kind::Bucket(bucket) if bucket.free.is_none() => 1,
+        Kind::Window(window) if window.shape != Shape::FirstHit => 2,
+        _ => return Err(LeaseError::Limit),
+    };
+    let part = u128::from(all).saturating_mul(allowance.percent.into()) / 100;
+    let own = u64::try_from(part).unwrap_or(u64::MAX) / processes / times;
+    let given = own.saturating_mul(times).saturating_mul(processes);
+    let rest = all.saturating_sub(given);
+    if own == 0 || rest == 0 {
+        return Err(refused);
+    }
+    let (server, own) = match &limit.kind {
+        Kind::Window(window) => {
+            let own = Quota::per(own, quota.period());
+            let rest = Quota::per(rest, quota.period());
+            let server = match window.shape {
+                Shape::Slides => Limit::sliding_window(rest),
+                _ => Limit::fixed_window(rest),
+            };
+            (server, Some(own))
+        }
+        _ => {
+            let server = part_of(quota, rest).map(Limit::token_bucket);
+            let server = server.ok_or(refused)?;
+            (server, part_of(quota, own))
+        }
+    };
+    Ok((server.map_err(|_| refused)?, own.ok_or(refused)?))
+}
+
+/// Returns the quota with this burst, and with as much less of the rate.
+fn part_of(quota: Quota, burst: u64) -> Option<Quota> {
+    let permits = u128::from(quota.permits()).checked_mul(burst.into())?;
+    let nanos = quota.period().as_nanos();
+    let nanos = nanos.checked_mul(quota.burst_size().into())?;
+    let divisor = gcd(permits, nanos).max(1);
+    let permits = u64::try_from(permits / divisor).ok()?;
+    let period = Duration::from_nanos(u64::try_from(nanos / divisor).ok()?);
+    Some(Quota::per(permits, period).burst(burst))
+}
