@@ -1,5 +1,6 @@
 //! The scripts of leases answer as exact arithmetic does, for random messages: new ones, ones that
-//! come again or late, from nodes that have forgotten what they hold, and takes beside them.
+//! come again or late, from nodes that have forgotten what they hold, and takes and charges beside
+//! them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -289,6 +290,12 @@ impl Reference {
         }
     }
 
+    /// Takes permits whether or not they fit.
+    fn charge(&mut self, now: u128, n: u64) {
+        self.settle(now);
+        self.used.draw(n.into());
+    }
+
     pub(crate) fn take(&mut self, now: u128, n: u64) -> bool {
         self.settle(now);
         let fits = self.used.room(now) >= u128::from(n);
@@ -337,13 +344,14 @@ enum Step {
     Asked([u64; 3], u64, usize, [u128; 2]),
     /// Whether the permits are granted, and how many they are.
     Taken(bool, u64),
+    Charged(u64),
 }
 
 #[test]
 fn each_answer_about_a_lease_is_exact() {
     on_each_server(|connection| {
         let mut random = Random(11);
-        let mut seen = [0_u32; 6];
+        let mut seen = [0_u32; 7];
         for episode in 0..(OPERATIONS / 8).min(2000) {
             let quota = Quota::per(
                 1 + random.any_size(5_000),
@@ -381,14 +389,21 @@ fn each_answer_about_a_lease_is_exact() {
                     now = now.max(next - 1 - u128::from(random.any_size(life)));
                     edge = Some(next);
                 }
-                let takes = random.below(4) == 0;
+                let does = random.below(16);
                 let most = kind.most().min(100_000);
                 let part = |n| Part {
                     key: &key,
                     kind: &kind,
                     n,
                 };
-                if takes {
+                if does == 0 && !matches!(kind, Kind::Slots(_)) {
+                    let n = random.any_size(most);
+                    calls.call(&call::charge(&[part(n)]), now as i128);
+                    reference.charge(now, n);
+                    steps.push(Step::Charged(n));
+                    continue;
+                }
+                if does < 4 {
                     let n = random.any_size(most);
                     if n > kind.most() {
                         continue;
@@ -446,6 +461,16 @@ fn each_answer_about_a_lease_is_exact() {
                         seen[1] += u32::from(answer.granted < wants);
                         seen[2] += u32::from(answer.keeps > 0);
                         seen[3] += u32::from(nodes > 1);
+                    }
+                    Step::Charged(n) => {
+                        let parts = [Part {
+                            key: &key,
+                            kind: &kind,
+                            n,
+                        }];
+                        let charged = call::charged(&parts, &reply).expect("an answer");
+                        assert_eq!(charged[0].n(), n, "{kind:?}");
+                        seen[6] += u32::from(n > 0);
                     }
                     Step::Taken(expected, n) => {
                         let parts = [Part {
