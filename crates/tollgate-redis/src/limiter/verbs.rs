@@ -285,7 +285,8 @@ impl<C: Client> RedisKey<'_, C> {
         let parts = [self.part(n)];
         let read = |reply: &_| first(call::charged(&parts, reply)?);
         let server = &self.limiter.server;
-        server.call(&call::charge(&parts), read).await.map_err(why)
+        let call = self.charging(&parts);
+        server.call(&call, read).await.map_err(why)
     }
 
     /// Corrects a grant to its actual cost: gives unused permits back, or charges the missing ones.
@@ -415,6 +416,15 @@ impl<C: Client> RedisKey<'_, C> {
         let read = |reply: &_| first(call::seen(&parts, reply)?);
         let server = &self.limiter.server;
         server.call(&call::look(&parts), read).await
+    }
+
+    /// Returns the call that takes permits of the parts unconditionally. A key that has leases is
+    /// alone.
+    pub(crate) fn charging(&self, parts: &[Part<'_>]) -> Call {
+        match (&self.limiter.leases, parts) {
+            (Some(_), [part]) => call::charge_beside(*part),
+            _ => call::charge(parts),
+        }
     }
 
     async fn give(&self, n: u64, mark: Option<Mark>) -> Result<u64, Unavailable> {

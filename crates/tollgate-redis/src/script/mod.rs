@@ -238,6 +238,11 @@ pub(crate) fn take_beside(kinds: Kinds) -> Option<&'static Script> {
     leased!(kinds; include_str!("../lua/take_beside.lua"))
 }
 
+/// Takes permits beside leases unconditionally.
+pub(crate) fn charge_beside(kinds: Kinds) -> Option<&'static Script> {
+    leased!(kinds; include_str!("../lua/charge_beside.lua"))
+}
+
 impl Script {
     /// Returns the text, in Lua 5.1.
     pub(crate) fn text(&self) -> &str {
@@ -274,6 +279,7 @@ pub(crate) fn all() -> Vec<&'static Script> {
     for kinds in [Kinds::Bucket, Kinds::Window, Kinds::Slots] {
         all.extend(ask(kinds));
         all.extend(take_beside(kinds));
+        all.extend(charge_beside(kinds));
     }
     all
 }

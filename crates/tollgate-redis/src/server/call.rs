@@ -179,6 +179,25 @@ pub(crate) fn take_beside(part: Part<'_>) -> Option<Call> {
     })
 }
 
+/// Takes permits of a key that has leases unconditionally. [`charged`] reads the reply. Slots that
+/// are out and those that holders have are counted apart, so that nothing is different for them.
+pub(crate) fn charge_beside(part: Part<'_>) -> Call {
+    let script = match part.kind {
+        Kind::Slots(_) => None,
+        _ => script::charge_beside(part.kind.kinds()),
+    };
+    let Some(script) = script else {
+        return charge(&[part]);
+    };
+    let mut most = Vec::with_capacity(8);
+    pack(&mut most, &[part.kind.most()]);
+    Call {
+        script,
+        keys: leased_keys(part.key),
+        args: vec![part.kind.argument(part.n), most],
+    }
+}
+
 /// Returns the keys of a limit and of its leases. Both have the same hash tag.
 fn leased_keys(key: &[u8]) -> Vec<Vec<u8>> {
     vec![key.to_vec(), [key, b":leases"].concat()]

@@ -398,7 +398,7 @@ fn each_answer_about_a_lease_is_exact() {
                 };
                 if does == 0 && !matches!(kind, Kind::Slots(_)) {
                     let n = random.any_size(most);
-                    calls.call(&call::charge(&[part(n)]), now as i128);
+                    calls.call(&call::charge_beside(part(n)), now as i128);
                     reference.charge(now, n);
                     steps.push(Step::Charged(n));
                     continue;
