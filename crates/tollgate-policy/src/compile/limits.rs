@@ -473,6 +473,7 @@ impl<C: PolicyClock> Maker<'_, C> {
             // A rule on a store without a fallback is reported as an error.
             fallback: fallback.map_or(&Fallback::Closed, |it| &it.value),
             is_leased: rule.is_leased,
+            allowance: rule.allowance.as_ref().map(|it| &it.value),
             remembers_denials: rule.remembers_denials(),
             key_secret: self.key_secret,
             clock,

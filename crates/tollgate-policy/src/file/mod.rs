@@ -228,6 +228,18 @@ pub enum Fallback {
     },
 }
 
+/// The permits of each key that a process grants without the store, and so also of keys that are
+/// asked for seldom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    /// Which part of the limit the allowances of all processes are.
+    pub percent: At<u64>,
+    /// The number of processes that use the limit at a time, at most.
+    pub processes: At<u64>,
+    /// The number of keys that each process tracks.
+    pub keys: At<u64>,
+}
+
 /// The part of an address that is a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Networks {
@@ -305,6 +317,8 @@ pub struct Rule {
     pub fallback: Option<At<Fallback>>,
     /// Whether the store lends permits to this process ahead of need: `mode = "leased"`.
     pub is_leased: bool,
+    /// The permits of each key that this process grants without the store, with `mode = "leased"`.
+    pub allowance: Option<At<Allowance>>,
     /// Whether denials by the store are remembered for up to a second, if the rule says it.
     pub remember: Option<bool>,
 }

@@ -8,7 +8,7 @@ use tollgate::error::{LimiterError, ParseAlgorithmError};
 
 use super::hash::Hashed;
 use crate::file::secret::Secret;
-use crate::file::{At, Fallback, Rule};
+use crate::file::{Allowance, At, Fallback, Rule};
 use crate::parse::known_names;
 
 /// What a limit of a registered algorithm or store is made from. A
@@ -39,6 +39,9 @@ pub struct LimitSpec<'s, C = ()> {
     /// Whether the store lends permits to this process ahead of need, so that most decisions make
     /// no call. A store that can't do this refuses the limit.
     pub is_leased: bool,
+    /// The permits of each key that this process grants without the store. Only with `is_leased`. A
+    /// store that can't do this refuses the limit.
+    pub allowance: Option<&'s Allowance>,
     /// Whether the store may remember denials for up to a second, so that a flood of denied
     /// requests makes no calls: the rule says so, or nothing in it gives permits back.
     pub remembers_denials: bool,

@@ -106,6 +106,7 @@ pub(super) fn rule(
         store: of_rules.store.store.clone(),
         fallback: None,
         is_leased: choice(&table, "mode", &MODE, problems),
+        allowance: None,
         remember: None,
     };
     if !is_limit {
@@ -137,6 +138,9 @@ pub(super) fn rule(
         None if rule.store.value == REDIS => of_rules.store.fallback.clone(),
         None => None,
     };
+    if let Some(allowance) = table.get("allowance") {
+        rule.allowance = rule_fields::allowance(allowance, problems);
+    }
     if let Some(remember) = table.get("remember") {
         rule.remember = remember.bool(problems);
     }
@@ -259,6 +263,9 @@ fn together(table: &Table<'_>, rule: &Rule, of_rules: &OfRules<'_>, problems: &m
     if has("mode") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which needs no call";
         table.refuse("mode", message, problems);
+    }
+    if has("allowance") && !rule.is_leased {
+        table.refuse("allowance", "needs `mode = \"leased\"`", problems);
     }
     if has("remember") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which needs no call";

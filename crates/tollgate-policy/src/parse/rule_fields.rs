@@ -6,7 +6,7 @@ use super::fields;
 use super::nearest::known_names;
 use super::table::Table;
 use super::tree::{Tree, at};
-use crate::file::{At, Ban, BanOf, Cost, Fallback, Networks, Override, Plans};
+use crate::file::{Allowance, At, Ban, BanOf, Cost, Fallback, Networks, Override, Plans};
 use crate::problem::Problems;
 use crate::rule::failure::BAN_OF_FAILURES;
 
@@ -283,6 +283,28 @@ fn open_at_most(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {
         at_most: at_most?,
         per: per.map_or(Some(None), |per| per.map(Some))?,
     })
+}
+
+pub(super) fn allowance(field: Field<'_>, problems: &mut Problems) -> Option<At<Allowance>> {
+    let position = field.node.position;
+    let what = "a table with `percent`, `processes` and `keys`";
+    let table = Table::of(field, what, problems)?;
+    table.only("an allowance", "allowance", problems);
+    let [percent, processes, keys] = [
+        ("percent", 99),
+        ("processes", u64::from(u32::MAX)),
+        ("keys", u64::MAX),
+    ]
+    .map(|(name, most)| {
+        let number = table.need(name, problems);
+        number.and_then(|number| number.number(1, most, problems))
+    });
+    let allowance = Allowance {
+        percent: percent?,
+        processes: processes?,
+        keys: keys?,
+    };
+    Some(at(allowance, position))
 }
 
 fn local_share(field: Field<'_>, problems: &mut Problems) -> Option<Fallback> {

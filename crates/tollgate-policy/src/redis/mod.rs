@@ -50,8 +50,8 @@ use tollgate::outcome::{GrantInfo, Settled};
 use tollgate::stats::{Metric, Metrics, Value};
 use tollgate_redis::client::{Client, ClientError, Command, Reply};
 use tollgate_redis::{
-    Decider, Fallback, FallbackError, Grant, Keys, LeaseError, Leasing, Limit, LimitError,
-    ParseLimitError, RedisAll, RedisKey, RedisLimiter, RedisServer,
+    Allowance, Decider, Fallback, FallbackError, Grant, Keys, LeaseError, Leasing, Limit,
+    LimitError, ParseLimitError, RedisAll, RedisKey, RedisLimiter, RedisServer,
 };
 
 use crate::file;
@@ -77,7 +77,7 @@ const CONCURRENCY: &str = "concurrency";
 /// Limits of one key are decided in one call: see [`RedisAll`]. Denials are
 /// [remembered](RedisLimiter::remember_denials) for up to a second, unless the rule gives permits
 /// back or says `remember = false`. A rule with `mode = "leased"` [leases](RedisLimiter::leased)
-/// permits.
+/// permits, and has an [allowance](Leasing::with_allowance) if it says so.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -190,7 +190,7 @@ impl<C: Client + 'static> RedisStore<C> {
             false => limiter,
         };
         let limiter = match spec.is_leased {
-            true => leased(limiter, spec.is_override).map_err(refused)?,
+            true => leased(limiter, spec, concurrency.is_some()).map_err(refused)?,
             false => limiter,
         };
         Ok(Plan {
@@ -203,12 +203,23 @@ impl<C: Client + 'static> RedisStore<C> {
 /// Lets a limit lease permits.
 fn leased<C: Client + 'static>(
     limiter: RedisLimiter<C>,
-    is_override: bool,
+    spec: &LimitSpec<'_>,
+    is_concurrency: bool,
 ) -> Result<RedisLimiter<C>, String> {
-    let leasing = match is_override {
-        true => Leasing::new().with_keys(1),
-        false => Leasing::new(),
-    };
+    let mut leasing = Leasing::new();
+    if spec.is_override {
+        leasing = leasing.with_keys(1);
+    }
+    // Of a rule's limits, only the rates have an allowance.
+    if let Some(allowance) = spec.allowance.filter(|_| !is_concurrency) {
+        let keys = usize::try_from(allowance.keys.value).unwrap_or(usize::MAX);
+        leasing = leasing.with_allowance(Allowance {
+            // A file can't say more.
+            percent: u32::try_from(allowance.percent.value).unwrap_or(u32::MAX),
+            processes: u32::try_from(allowance.processes.value).unwrap_or(u32::MAX),
+            keys: if spec.is_override { 1 } else { keys },
+        });
+    }
     limiter.leased(leasing).map_err(|error| match error {
         LeaseError::Limit => {
             "can't be leased; a token bucket, a fixed or sliding window and a concurrency can"

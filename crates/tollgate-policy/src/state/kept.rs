@@ -189,6 +189,9 @@ fn changes<C>(
             _ if is_remote(old, index) && old.source.is_leased != rule.is_leased => {
                 Err("its mode changed")
             }
+            _ if is_remote(old, index) && old.source.allowance != rule.allowance => {
+                Err("its allowance changed")
+            }
             _ if is_remote(old, index) && remembered != rule.remembers_denials() => {
                 Err("whether denials are remembered changed")
             }

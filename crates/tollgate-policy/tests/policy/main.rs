@@ -19,6 +19,8 @@ mod guide;
 #[cfg(feature = "redis")]
 mod hidden_keys;
 mod key_secret;
+#[cfg(feature = "redis")]
+mod leased_on_redis;
 mod many;
 mod matching;
 #[cfg(feature = "redis")]

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tollgate::clock::SystemClock;
-use tollgate::stats::Metric;
 use tollgate::{Denied, Quota, TokenBucket};
 use tollgate_audit::{Audit, Bounded, Log};
 use tollgate_policy::file::PolicyFile;
-use tollgate_policy::operate::{KeyError, PolicyStats};
+use tollgate_policy::operate::KeyError;
 use tollgate_policy::redis::RedisStore;
 use tollgate_policy::{FactName, FactValue, Facts, Outcome, Policy, Reason};
 use tollgate_redis::client::{Connection, connect_lazily};
@@ -18,10 +17,10 @@ use tollgate_redis::{Keys, RedisServer};
 
 use crate::server::{Server, on_each_server};
 
-type Shared = Arc<RedisServer<Connection>>;
+pub(crate) type Shared = Arc<RedisServer<Connection>>;
 
 /// Returns a policy whose store `redis` is this server.
-fn policy(private: &Server, text: &str) -> (Policy<SystemClock>, Shared) {
+pub(crate) fn policy(private: &Server, text: &str) -> (Policy<SystemClock>, Shared) {
     let client = connect_lazily(private.url().as_str()).expect("an address");
     // A slow machine is not an outage.
     let budget = Duration::from_secs(20);
@@ -32,13 +31,13 @@ fn policy(private: &Server, text: &str) -> (Policy<SystemClock>, Shared) {
     (builder.build_toml(text).expect("a policy"), shared)
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(future)
 }
 
-const ANN: [(&str, &str); 1] = [("user", "ann")];
+pub(crate) const ANN: [(&str, &str); 1] = [("user", "ann")];
 
 #[test]
 fn rules_in_memory_and_on_a_server_hold_their_bounds_together() {
@@ -661,201 +660,4 @@ fn what_a_decision_gives_back_is_allowed_to_the_next_one() {
             assert!(policy.decide_async(&ANN).await.is_allowed());
         });
     });
-}
-
-/// Two processes lease permits of one rule: together they allow what the limit has, and few of
-/// their decisions make a call.
-#[test]
-fn processes_that_lease_allow_exactly_the_limit_with_few_calls() {
-    const TEXT: &str = "
-        [[rule]]
-        name = 'api'
-        key = 'user'
-        limit = '1/h burst 10000'
-        store = 'redis'
-        fallback = 'closed'
-        mode = 'leased'
-    ";
-    on_each_server(|mut private| {
-        private.start(false);
-        run(async {
-            let processes = [policy(&private, TEXT), policy(&private, TEXT)];
-            let (mut allowed, mut leased, start) = (0, 0, Instant::now());
-            while allowed < 10_000 && start.elapsed() < Duration::from_secs(60) {
-                for (policy, _) in &processes {
-                    let decision = policy.decide_async(&ANN).await;
-                    match decision.is_allowed() {
-                        true => allowed += 1,
-                        false => tokio::task::yield_now().await,
-                    }
-                    let asked = decision.tightest().expect("a limit");
-                    leased += u64::from(!asked.is_remaining_known());
-                }
-            }
-            assert_eq!(allowed, 10_000);
-            assert!(leased > 5000, "{leased} by leases");
-            for (policy, server) in &processes {
-                for _ in 0..100 {
-                    let denied = policy.decide_async(&ANN).await;
-                    let asked = denied.tightest().expect("a limit");
-                    assert!(!denied.is_allowed() && asked.is_remaining_known());
-                }
-                let calls = server.stats().server;
-                assert!(calls < 5000, "{calls} calls");
-            }
-        });
-    });
-}
-
-/// What leases do is counted by limit and plan. Keys with a limit of their own count with the first
-/// plan.
-#[test]
-fn leases_are_counted_by_limit() {
-    const TEXT: &str = "
-        [[rule]]
-        name = 'api'
-        key = 'user'
-        plan = { by = 'tier', free = '1/h burst 10000', pro = '1/h burst 20000', default = 'free' }
-        override = [{ key = 'bob', limit = '1/h burst 30000' }]
-        store = 'redis'
-        fallback = 'closed'
-        mode = 'leased'
-        [[rule]]
-        name = 'direct'
-        limit = '1/h burst 100000'
-        store = 'redis'
-        fallback = 'closed'
-    ";
-    on_each_server(|mut private| {
-        private.start(false);
-        run(async {
-            let (policy, _) = policy(&private, TEXT);
-            let drawn_of = |stats: &PolicyStats| {
-                let stored = &stats.rules.first().expect("a rule").stored;
-                let of = |table: &str| {
-                    let limit = stored.iter().find(|limit| limit.table == table);
-                    let metrics = &limit.expect("a limit").metrics;
-                    let drawn = metrics.iter().find(|it| it.0 == Metric::LeaseDrawn);
-                    drawn.expect("a metric").1
-                };
-                (of("0/free"), of("0/pro"))
-            };
-            let drawn = || drawn_of(&policy.stats());
-            assert_eq!(drawn(), (0, 0));
-            let until = async |facts: &[(&str, &str)], is_drawn: &dyn Fn() -> bool| {
-                let start = Instant::now();
-                while !is_drawn() {
-                    assert!(start.elapsed() < Duration::from_secs(60), "a lease");
-                    let _ = policy.decide_async(&facts).await;
-                    tokio::task::yield_now().await;
-                }
-            };
-            let pro = [("user", "ann"), ("tier", "pro")];
-            until(&pro, &|| drawn().1 > 0).await;
-            assert_eq!(drawn().0, 0);
-            until(&[("user", "bob")], &|| drawn().0 > 0).await;
-
-            let mut page = String::new();
-            let stats = policy.stats();
-            stats.write_prometheus(&mut page, "t", &[]).expect("a page");
-            let (free, pro) = drawn_of(&stats);
-            for line in [
-                format!("t_lease_drawn_total{{rule=\"api\",table=\"0/free\"}} {free}"),
-                format!("t_lease_drawn_total{{rule=\"api\",table=\"0/pro\"}} {pro}"),
-            ] {
-                assert!(page.lines().any(|known| known == line), "{line}: {page}");
-            }
-            assert!(!page.contains("lease_drawn_total{rule=\"direct\""));
-        });
-    });
-}
-
-/// Two processes lease slots of one rule: together they let in as many requests as it has slots,
-/// and few of their decisions make a call.
-#[test]
-fn processes_that_lease_let_in_as_many_as_there_are_slots() {
-    const TEXT: &str = "
-        [[rule]]
-        name = 'api'
-        key = 'user'
-        limit = 'concurrency 20 lease 1h'
-        store = 'redis'
-        fallback = 'closed'
-        mode = 'leased'
-    ";
-    on_each_server(|mut private| {
-        private.start(false);
-        run(async {
-            let processes = [policy(&private, TEXT), policy(&private, TEXT)];
-            let (mut inside, start) = (Vec::new(), Instant::now());
-            for round in 0..20 {
-                while inside.len() < 20 {
-                    assert!(
-                        start.elapsed() < Duration::from_secs(60),
-                        "not all are in use"
-                    );
-                    for (policy, _) in &processes {
-                        let decision = policy.decide_async(&ANN).await;
-                        match decision.is_allowed() {
-                            true => inside.push(decision),
-                            false => tokio::task::yield_now().await,
-                        }
-                    }
-                }
-                for (policy, _) in &processes {
-                    assert!(!policy.decide_async(&ANN).await.is_allowed());
-                }
-                assert_eq!(inside.len(), 20);
-                if round == 19 {
-                    break;
-                }
-                for decision in inside.drain(..) {
-                    let finished = decision.finish_async(Outcome::Success, &ANN).await;
-                    assert_eq!(finished.expect("an answer").returned, 1);
-                }
-            }
-            // Without the server, a slot that comes back is used again, unless the process gives it
-            // back in between.
-            private.kill();
-            let mut allowed = 0;
-            for decision in inside {
-                let _ = decision.finish_async(Outcome::Success, &ANN).await;
-                for (policy, _) in &processes {
-                    let decision = policy.decide_async(&ANN).await;
-                    allowed += u32::from(decision.is_allowed());
-                    let _ = decision.finish_async(Outcome::Success, &ANN).await;
-                }
-            }
-            assert!(allowed > 0);
-        });
-    });
-}
-
-#[test]
-fn only_some_limits_can_be_leased() {
-    for (limit, can) in [
-        ("100/s", true),
-        ("fixed-window 100/min", true),
-        ("sliding-window 100/min", true),
-        ("leaky-queue 100/s", false),
-        ("concurrency 5 lease 60s", true),
-        ("concurrency 5 lease 100ms", false),
-    ] {
-        let text = format!(
-            "[[rule]]\nname = 'api'\nkey = 'user'\nlimit = '{limit}'\nstore = 'redis'\n\
-             fallback = 'closed'\nmode = 'leased'"
-        );
-        let store = RedisStore::without_server(Keys::new("policy").expect("a namespace"));
-        let built = Policy::builder().store("redis", store).build_toml(&text);
-        match built {
-            Ok(_) => assert!(can, "{limit}"),
-            Err(error) => {
-                let error = error.to_string();
-                assert!(
-                    !can && error.contains("can't be leased"),
-                    "{limit}: {error}"
-                );
-            }
-        }
-    }
 }

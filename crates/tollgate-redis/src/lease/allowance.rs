@@ -91,6 +91,7 @@ pub(crate) fn divided(limit: &Limit, allowance: Allowance) -> Result<(Limit, Quo
     let times = match &limit.kind {
         Kind::Bucket(bucket) if bucket.free.is_none() => 1,
         Kind::Window(window) if window.shape != Shape::FirstHit => 2,
+        Kind::Slots(_) => return Err(LeaseError::AllowanceOfSlots),
         _ => return Err(LeaseError::Limit),
     };
     let part = u128::from(all).saturating_mul(allowance.percent.into()) / 100;

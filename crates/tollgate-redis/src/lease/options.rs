@@ -257,6 +257,8 @@ pub enum LeaseError {
         /// Among how many processes.
         processes: u32,
     },
+    /// A limit on concurrency has no allowance.
+    AllowanceOfSlots,
     /// The table of allowances can't be made.
     AllowanceKeys(LimiterError),
     /// The fallback has no local share of the server's part.
@@ -294,6 +296,10 @@ impl fmt::Display for LeaseError {
                  window, for each process"
             ),
             Self::Fallback(error) => write!(f, "the server's part: {error}"),
+            Self::AllowanceOfSlots => f.write_str(
+                "a limit on concurrency has no allowance: only token buckets, fixed windows and sliding \
+                 windows do",
+            ),
             Self::AllowanceKeys(error) => write!(f, "the allowance's keys: {error}"),
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
             Self::Share { percent } => {

@@ -155,7 +155,12 @@ fn an_allowance_that_is_no_part_is_refused() {
     let window = Limit::fixed_window(Quota::per_second(39)).expect("a limit");
     let refused = divided(&window, ALLOWANCE).expect_err("no parts");
     assert_eq!(refused.to_string(), text(20, 4));
-    assert_eq!(divided(&slots(SECOND), ALLOWANCE), Err(LeaseError::Limit));
+    let refused = divided(&slots(SECOND), ALLOWANCE).expect_err("no parts");
+    assert_eq!(
+        refused.to_string(),
+        "a limit on concurrency has no allowance: only token buckets, fixed windows and sliding \
+         windows do"
+    );
 }
 
 #[test]

@@ -259,6 +259,13 @@ fn a_limit_at_a_store_goes_on_only_if_all_that_made_it_is_the_same() {
             &format!("{base}\nmode = 'leased'"),
             RuleState::Fresh("its mode changed"),
         ),
+        (
+            &format!("{base}\nmode = 'leased'"),
+            &format!(
+                "{base}\nmode = 'leased'\nallowance = {{ percent = 1, processes = 1, keys = 1 }}"
+            ),
+            RuleState::Fresh("its allowance changed"),
+        ),
         (base, &format!("{base}\nremember = true"), RuleState::Kept),
         (
             base,
