@@ -42,7 +42,7 @@ impl Own {
         self.keys.key(user).at(Tick::from_nanos(now_ns))
     }
 
-    /// Takes permits. If there are too few, returns when there are enough, unless that is not known.
+    /// Takes permits. If there are too few, returns when there are enough, unless that is unknown.
     pub(crate) fn take(
         &self,
         user: &[u8],

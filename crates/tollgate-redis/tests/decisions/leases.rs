@@ -492,3 +492,49 @@ fn each_answer_about_a_lease_is_exact() {
         assert!(seen.iter().all(|seen| *seen > 20), "{seen:?}");
     });
 }
+
+/// While a key is banned, each node hears for how long, and gets nothing. However often nodes ask,
+/// no turn lies further behind than a second after there is a permit.
+#[test]
+fn a_banned_key_says_for_how_long_and_its_turns_do_not_pile_up() {
+    const HOUR: u64 = 3_600_000_000;
+    on_each_server(|connection| {
+        for limit in [
+            Limit::token_bucket(Quota::per_second(10)),
+            Limit::fixed_window(Quota::per_hour(10)),
+            Limit::concurrency(10, Duration::from_secs(10)),
+        ] {
+            let kind = limit.expect("a limit").kind;
+            let key = format!("banned:{kind:?}").into_bytes();
+            let part = Part {
+                key: &key,
+                kind: &kind,
+                n: 0,
+            };
+            let (mut calls, now) = (Episode::new(), SOME_DAY as u64);
+            calls.call(&call::ban(&[part], Duration::from_secs(3600)), now.into());
+            for number in 1..200 {
+                let message = Message {
+                    node: [(number % 5) as u8; 8],
+                    ask: Ask {
+                        number,
+                        keeps: 0,
+                        returns: 0,
+                        wants: 5,
+                    },
+                    life: 1_000_000,
+                };
+                let call = call::ask(part, &message).expect("leases");
+                calls.call(&call, (now + number).into());
+            }
+            let replies = calls.replies(connection);
+            for (reply, number) in replies.skip(1).zip(1..) {
+                let leased = call::leased(&reply).expect("an answer");
+                assert_eq!((leased.answer.keeps, leased.answer.granted), (0, 0));
+                assert_eq!(leased.ban, HOUR - number, "{kind:?}");
+                let due = leased.wait.max(leased.ban);
+                assert!(leased.turn <= due + 1_000_000, "{kind:?}: {leased:?}");
+            }
+        }
+    });
+}

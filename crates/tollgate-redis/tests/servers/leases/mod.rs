@@ -3,6 +3,7 @@
 
 mod allowance;
 pub(crate) mod process;
+mod tasks;
 
 use std::future::Future;
 use std::pin::pin;
