@@ -167,6 +167,7 @@ metrics! {
     LeaseReturned "lease_returned_total" Counter "Drawn permits that were given back unspent."
     LeaseLapsed "lease_lapsed_total" Counter "Drawn permits that could not be spent in time."
     LeaseHeld "lease_held" Gauge "Drawn permits that can still be spent."
+    LeaseAllowed "lease_allowed_total" Counter "Permits that were granted of allowances."
     LeaseKeys "lease_keys" Gauge "Keys that have a lease."
     Rate "rate" Gauge "Permits a second."
     Stored "stored" Gauge "Permits that are stored."

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::choose::Chooser;
 use crate::compile::check_possible;
 use crate::file::{Applies, BanOf, PolicyFile, Rule};
-use crate::limit::limits_with_state;
+use crate::limit::{is_concurrency, limits_with_state};
+
 use crate::parse::REDIS;
 use crate::problem::{Problem, Problems, quoted, short_number};
 
@@ -23,8 +24,8 @@ const OVERRIDE_BYTES: u128 = 1400;
 /// another one always does first, limits that no rule names, costs that no limit grants, names that
 /// are probably misspelled, exceptions that a `*` in a path leaves without effect, tables that take
 /// more memory than the policy allows, a secret that no store uses, a server that no rule uses, a
-/// server's password in the file, a trust in every address, and conditions under which more limits
-/// apply to one request than decide together at once.
+/// server's password in the file, a trust in every address, permits of leases that come back too
+/// late, and conditions under which more limits apply to one request than decide together at once.
 ///
 /// Warnings are certain for requests with one value a fact, but some problems get no warning.
 ///
@@ -69,6 +70,7 @@ pub(crate) fn warnings_with(file: &PolicyFile, is_registered: impl Fn(&str) -> b
     for rule in &file.rules {
         tighter::check(rule, &names, &mut problems);
         costs::check(rule, &mut problems);
+        late(rule, &mut problems);
         if let (true, Some(first)) = (rule.shadow, rule.also.first()) {
             let message = "has no effect: a shadow rule never denies";
             warn(rule, "also", "", message, first.position, &mut problems);
@@ -93,6 +95,26 @@ fn unused(file: &PolicyFile, problems: &mut Problems) {
             let message = "no rule names it in `also`, so it never applies";
             warn(rule, field, &value, message, position, problems);
         }
+    }
+}
+
+/// Warns of a leased rate to which requests give permits back: for a busy key, the store is told
+/// before that they are spent.
+fn late(rule: &Rule, problems: &mut Problems) {
+    let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+    let plans = plans.map(|(_, limit)| limit);
+    let mut limits = rule.limits.iter().chain(plans);
+    if rule.is_leased && rule.gives_back() && limits.any(|limit| !is_concurrency(limit)) {
+        let field = match rule.cost.settle {
+            Some(_) => "`settle`",
+            None => "`count`",
+        };
+        let message = format!(
+            "{field} gives permits back when a request is done, and of a busy key they stay taken \
+             then; write \"direct\""
+        );
+        let position = rule.name.position;
+        warn(rule, "mode", "\"leased\"", message, position, problems);
     }
 }
 

@@ -364,8 +364,12 @@ impl Rule {
     /// Returns whether denials by the store are remembered: unless the rule says so, only if it
     /// gives no permits back. They may come back to another process, which can't be known here.
     pub(crate) fn remembers_denials(&self) -> bool {
-        let gives_back = self.count != CountOf::All || self.cost.settle.is_some();
-        self.remember.unwrap_or(!gives_back)
+        self.remember.unwrap_or(!self.gives_back())
+    }
+
+    /// Returns whether requests give permits back when they are done.
+    pub(crate) fn gives_back(&self) -> bool {
+        self.count != CountOf::All || self.cost.settle.is_some()
     }
 }
 

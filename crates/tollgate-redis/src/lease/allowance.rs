@@ -4,6 +4,7 @@
 //! The limit is divided for good: each process has a small bucket for each key, and the server has
 //! the rest. So no limit is exceeded, whatever the processes and the server do at the same time.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate::error::LimiterError;
@@ -23,6 +24,7 @@ pub(crate) struct Own {
     /// Nothing is granted before this: a process that ended just now may have spent its burst, and
     /// this one may be its successor.
     from_ns: u64,
+    granted: AtomicU64,
 }
 
 impl Own {
@@ -35,6 +37,7 @@ impl Own {
             // A key that was replaced would come back with a full bucket.
             keys: Keyed::token_bucket(quota, keys)?.with_overflow(Overflow::Deny),
             from_ns: now_ns.saturating_add(refill_ns),
+            granted: AtomicU64::new(0),
         })
     }
 
@@ -53,7 +56,15 @@ impl Own {
             return Err(None);
         }
         let taken = self.key(user, now_ns).try_acquire_n(n);
+        if taken.is_ok() {
+            self.granted.fetch_add(n, Ordering::Relaxed);
+        }
         taken.map_err(|denied| denied.retry_after())
+    }
+
+    /// Returns how many permits were granted.
+    pub(crate) fn granted(&self) -> u64 {
+        self.granted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn check(&self, user: &[u8], now_ns: u64, n: u64) -> bool {

@@ -158,7 +158,10 @@ impl<C> Leases<C> {
     pub(crate) fn stats(&self) -> LeaseStats {
         let node = &self.node;
         let held = node.keys.held(node.time.now_ns());
-        node.counts.seen(held, node.keys.len())
+        LeaseStats {
+            allowed: self.own.as_ref().map_or(0, Own::granted),
+            ..node.counts.seen(held, node.keys.len())
+        }
     }
 
     /// Returns whether the process holds `n` permits.

@@ -78,9 +78,10 @@ impl Leasing {
     }
 
     /// Sets how long a lease lasts: from 200 ms to a minute. A window's leases last no longer than
-    /// the window, and those of a limit on concurrency no longer than those of its slots. A process
-    /// that is killed holds its permits for this long; one that loses the server spends what it
-    /// holds for as long, and then its guards are lost.
+    /// the window, and those of a limit on concurrency no longer than those of its slots. What a
+    /// process that is killed holds is lost: buckets refill it after this time, and slots are free.
+    /// A process that loses the server spends what it holds for this long, and then its guards are
+    /// lost.
     #[must_use]
     pub const fn with_life(self, life: Duration) -> Self {
         Self {
@@ -97,7 +98,8 @@ impl Leasing {
     }
 
     /// Sets which part of a burst, or of a window, a process holds at most: from 1 to 100 percent.
-    /// Of slots, those that are in use don't count.
+    /// Of slots, those that are in use don't count. A request for more than this is decided by the
+    /// server, unless the process holds as much.
     #[must_use]
     pub const fn with_share(self, percent: u32) -> Self {
         Self { percent, ..self }
@@ -118,15 +120,16 @@ impl Leasing {
     /// asked, and a key for which this happens often gets a lease. Limits on concurrency have none.
     ///
     /// The allowances of all processes are a part of the limit, and the server has the rest. So the
-    /// bound stays exact, if no more processes run at a time than the allowance says. A process
-    /// makes no use of its allowance before a full burst of it would have been refilled, or for a
-    /// window's period, because it may be the successor of one that has just ended.
+    /// bound stays exact, if no more processes run at a time than the allowance says. After it has
+    /// started, a process does not use its allowances for burst / rate of the limit, or for a
+    /// window's period, because the process that it replaces may have spent its own just before.
+    /// [Many machines](crate::guide::distributed) has more.
     ///
     /// - A key that is asked for at one process alone gets the server's part and one allowance: of
     ///   20 percent among 4 processes, 85 percent of the limit. And no request takes more permits
     ///   than the server's part has.
-    /// - Bans and resets of a key are known to the allowance of the process that made them, and not
-    ///   to the others.
+    /// - A ban by another process is known when the allowance of the key is spent here and the server
+    ///   denies. A reset by another process does not refill the allowance here.
     /// - All processes must have the same allowance. To change it, choose another name for the
     ///   limit, or let all processes end.
     ///
@@ -250,7 +253,7 @@ pub enum LeaseError {
         /// The lease of a slot.
         lease: Duration,
     },
-    /// The allowances are not a part of the limit, or one has no permits.
+    /// `percent` is not from 1 to 99, `processes` is 0, or an allowance would have no permit.
     Allowance {
         /// Which part of the limit they are.
         percent: u32,

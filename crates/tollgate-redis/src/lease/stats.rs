@@ -9,6 +9,10 @@ use crate::lease::holder::{Ask, Brought};
 /// What the leases of a limit have done in this process. They are
 /// [metrics](tollgate::stats::write_prometheus).
 ///
+/// If `messages` and the calls of [`RedisServer::stats`](crate::RedisServer::stats) together grow as
+/// fast as your requests, leases save nothing. If `lapsed` grows steadily, processes hold more than
+/// they need: see [`Leasing::with_share`](crate::Leasing::with_share).
+///
 /// ```
 /// use tollgate_redis::LeaseStats;
 ///
@@ -32,8 +36,10 @@ pub struct LeaseStats {
     /// the process next says or hears something about the key. Permits of an answer that was lost
     /// are not counted, because the process does not know of them.
     pub lapsed: u64,
-    /// Permits that the process holds, and may still spend.
+    /// Permits that the process holds, and may still spend. Of slots, the idle ones.
     pub held: u64,
+    /// Permits that the process granted of its [allowance](crate::Leasing::with_allowance).
+    pub allowed: u64,
     /// Keys that have a lease, or are to get one.
     pub keys: usize,
 }
@@ -48,6 +54,7 @@ impl Metrics for LeaseStats {
             Metric::LeaseReturned => self.returned,
             Metric::LeaseLapsed => self.lapsed,
             Metric::LeaseHeld => self.held,
+            Metric::LeaseAllowed => self.allowed,
             Metric::LeaseKeys => u64::try_from(self.keys).unwrap_or(u64::MAX),
             _ => return None,
         };
@@ -97,6 +104,7 @@ impl Counts {
             returned: self.returned.load(Ordering::Relaxed),
             lapsed: self.lapsed.load(Ordering::Relaxed),
             held,
+            allowed: 0,
             keys,
         }
     }

@@ -231,7 +231,7 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// without a round trip. Over all processes, the bound stays exact.
     ///
     /// A key that is asked for more than eight times in a second gets a lease; the server decides
-    /// the others. A task draws the next permits before the last ones are spent, and gives back
+    /// the others, or first an [allowance](Leasing::with_allowance). A task draws the next permits before the last ones are spent, and gives back
     /// what is not needed. Processes that lease, and processes that don't, must not share a limit:
     /// the latter would grant what the former hold.
     ///
@@ -246,7 +246,7 @@ impl<C: Client + 'static> RedisLimiter<C> {
     ///   lease. The process's lease lasts as long as the limit's, but at most a minute.
     /// - [`undo`](RedisKey::undo) and [`settle`](RedisKey::settle) put the permits of a lease's
     ///   grant back into this process, unless it has told the server since that they are spent:
-    ///   then they stay taken. It tells the server a few times a second for each busy key.
+    ///   then they stay taken. It does so with each message: of a busy key, after 15 to 40 ms.
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
     ///   without what leases hold.

@@ -78,6 +78,27 @@ fn a_rule_in_the_shadow_denies_nothing_through_others() {
 }
 
 #[test]
+fn what_comes_back_to_leases_comes_late() {
+    let leased = "store = 'redis'\nfallback = 'closed'\nkey = 'user'\nmode = 'leased'";
+    let says = |field: &str| {
+        format!(
+            "2:8: warning: rule \"a\": mode is \"leased\", but `{field}` gives permits back when a \
+             request is done, and of a busy key they stay taken then; write \"direct\""
+        )
+    };
+    for (field, fields) in [
+        ("count", "count = 'failures'"),
+        ("settle", "cost = { default = 5, settle = 'tokens' }"),
+    ] {
+        let text = rules(&[&format!("{leased}\n{fields}")]);
+        assert_eq!(warned(&text), says(field));
+        assert_eq!(warned(&text.replace("leased", "direct")), "");
+        assert_eq!(warned(&text.replace("1/s", "concurrency 5 lease 60s")), "");
+    }
+    assert_eq!(warned(&rules(&[leased])), "");
+}
+
+#[test]
 fn tables_must_fit_the_memory() {
     let text = |memory: &str, fields: &str| {
         let key = format!("key = 'user'\ncapacity = '1M'\n{fields}");

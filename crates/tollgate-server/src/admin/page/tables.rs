@@ -176,6 +176,7 @@ pub(super) fn leases(stats: &PolicyStats) -> Html {
         Column::number("lapsed"),
         Column::number("messages"),
         Column::number("round trips"),
+        Column::number("by allowance"),
     ];
     let leased = stats.rules.iter().flat_map(|rule| {
         let limits = rule.stored.iter();
@@ -199,6 +200,7 @@ pub(super) fn leases(stats: &PolicyStats) -> Html {
                 shown(Metric::LeaseLapsed),
                 shown(Metric::LeaseMessages),
                 shown(Metric::LeaseTrips),
+                shown(Metric::LeaseAllowed),
             ])
         })
     });
@@ -210,7 +212,7 @@ pub(super) fn leases(stats: &PolicyStats) -> Html {
     html.raw(
         "<h2>Leases</h2>\n<p>This process draws permits from the store ahead of need, and gives \
               back those that it does not need. Permits that it holds when their lease ends have \
-              lapsed.</p>\n",
+              lapsed. Of an allowance, it grants permits without the store.</p>\n",
     );
     html.push(table("Permits from the store", &columns, &rows));
     html
