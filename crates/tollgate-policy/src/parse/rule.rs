@@ -267,6 +267,15 @@ fn together(table: &Table<'_>, rule: &Rule, of_rules: &OfRules<'_>, problems: &m
     if has("allowance") && !rule.is_leased {
         table.refuse("allowance", "needs `mode = \"leased\"`", problems);
     }
+    if has("allowance") && has("ban") {
+        let message = "can't be combined with `ban`: other processes would learn of a ban too late";
+        table.refuse("allowance", message, problems);
+    }
+    if has("allowance") && all_running {
+        let message =
+            "needs a limit that has a period: `concurrency`, `unlimited` and `0` have none";
+        table.refuse("allowance", message, problems);
+    }
     if has("remember") && rule.store.value == MEMORY {
         let message = "needs a `store` other than \"memory\", which needs no call";
         table.refuse("remember", message, problems);

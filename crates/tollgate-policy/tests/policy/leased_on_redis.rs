@@ -279,6 +279,14 @@ fn an_allowance_is_checked_when_the_file_is_read() {
             "allowance needs `mode = \"leased\"`",
         ),
         (
+            format!("limit = '100/s'\n{leased}\nban = {{ after = 3, for = '1h' }}"),
+            "allowance can't be combined with `ban`",
+        ),
+        (
+            format!("limit = 'concurrency 5 lease 60s'\n{leased}"),
+            "allowance needs a limit that has a period",
+        ),
+        (
             format!("limit = '19/s'\n{leased}"),
             "can't be leased: the allowance is 20 percent of the limit among 4 processes, but must \
              be from 1 to 99 percent, and at least one permit of a burst",

@@ -4,16 +4,19 @@
 //! The limit is divided for good: each process has a small bucket for each key, and the server has
 //! the rest. So no limit is exceeded, whatever the processes and the server do at the same time.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tollgate::error::LimiterError;
 use tollgate::keyed::{Key, Overflow};
+use tollgate::outcome::Settled;
 use tollgate::store::View;
 use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
 
 use crate::lease::options::{Allowance, LeaseError};
 use crate::limit::Limit;
+use crate::limit::error::LimitError;
 use crate::limit::kind::{Kind, Shape};
 use crate::limit::rate::gcd;
 
@@ -21,24 +24,33 @@ use crate::limit::rate::gcd;
 #[derive(Debug)]
 pub(crate) struct Own {
     keys: Keyed<TokenBucket>,
-    /// Nothing is granted before this: a process that ended just now may have spent its burst, and
-    /// this one may be its successor.
-    from_ns: u64,
+    /// How long a bucket takes to refill.
+    refill_ns: u64,
+    /// Nothing is granted before this, a refill after the first request: a process that ended just
+    /// before may have spent its bucket, and this one may be its successor. (Not after this was
+    /// made, because a process can be forked off before the first request.)
+    from_ns: OnceLock<u64>,
     granted: AtomicU64,
 }
 
 impl Own {
-    pub(crate) fn new(quota: Quota, keys: usize, now_ns: u64) -> Result<Self, LimiterError> {
+    pub(crate) fn new(quota: Quota, keys: usize) -> Result<Self, LimiterError> {
         let refill_ns = u128::from(quota.burst_size())
             .saturating_mul(quota.period().as_nanos())
             .div_ceil(quota.permits().max(1).into());
-        let refill_ns = u64::try_from(refill_ns).unwrap_or(u64::MAX);
         Ok(Self {
             // A key that was replaced would come back with a full bucket.
             keys: Keyed::token_bucket(quota, keys)?.with_overflow(Overflow::Deny),
-            from_ns: now_ns.saturating_add(refill_ns),
+            refill_ns: u64::try_from(refill_ns).unwrap_or(u64::MAX),
+            from_ns: OnceLock::new(),
             granted: AtomicU64::new(0),
         })
+    }
+
+    /// Returns whether the process may grant anything yet.
+    fn may_grant(&self, now_ns: u64) -> bool {
+        let from_ns = || now_ns.saturating_add(self.refill_ns);
+        now_ns >= *self.from_ns.get_or_init(from_ns)
     }
 
     fn key(&self, user: &[u8], now_ns: u64) -> View<Key<&Keyed<TokenBucket>>> {
@@ -52,7 +64,7 @@ impl Own {
         now_ns: u64,
         n: u64,
     ) -> Result<Granted, Option<Duration>> {
-        if now_ns < self.from_ns {
+        if !self.may_grant(now_ns) {
             return Err(None);
         }
         let taken = self.key(user, now_ns).try_acquire_n(n);
@@ -68,13 +80,18 @@ impl Own {
     }
 
     pub(crate) fn check(&self, user: &[u8], now_ns: u64, n: u64) -> bool {
-        now_ns >= self.from_ns && self.key(user, now_ns).check_n(n).is_ok()
+        self.may_grant(now_ns) && self.key(user, now_ns).check_n(n).is_ok()
     }
 
-    /// Gives back permits of a grant. Returns how many.
-    pub(crate) fn put_back(&self, user: &[u8], now_ns: u64, granted: Granted, n: u64) -> u64 {
-        let actual = granted.n().saturating_sub(n);
-        self.key(user, now_ns).settle(granted, actual).returned
+    /// Corrects a grant to its actual cost.
+    pub(crate) fn settle(
+        &self,
+        user: &[u8],
+        now_ns: u64,
+        granted: Granted,
+        actual: u64,
+    ) -> Settled {
+        self.key(user, now_ns).settle(granted, actual)
     }
 
     /// Denies a key for a while. If there is no room for the key, the server does.
@@ -120,15 +137,19 @@ pub(crate) fn divided(limit: &Limit, allowance: Allowance) -> Result<(Limit, Quo
                 Shape::Slides => Limit::sliding_window(rest),
                 _ => Limit::fixed_window(rest),
             };
-            (server, Some(own))
+            (server, own)
         }
         _ => {
-            let server = part_of(quota, rest).map(Limit::token_bucket);
-            let server = server.ok_or(refused)?;
-            (server, part_of(quota, own))
+            let too_fine = LeaseError::AllowanceRest(LimitError::RateTooFine {
+                n: quota.permits(),
+                period: quota.period(),
+            });
+            let rest = part_of(quota, rest).ok_or(too_fine)?;
+            let own = part_of(quota, own).ok_or(too_fine)?;
+            (Limit::token_bucket(rest), own)
         }
     };
-    Ok((server.map_err(|_| refused)?, own.ok_or(refused)?))
+    Ok((server.map_err(LeaseError::AllowanceRest)?, own))
 }
 
 /// Returns the quota with this burst, and with as much less of the rate.

@@ -250,7 +250,7 @@ impl Keeper {
         let ban_ns = leased.ban.saturating_mul(1000);
         let banned_until_ns = match ban_ns {
             0 => 0,
-            _ => sent_ns.saturating_add(ban_ns),
+            _ => now_ns.saturating_add(ban_ns),
         };
         hot.banned_until_ns
             .store(banned_until_ns, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{mem, process};
@@ -34,7 +34,6 @@ type Answered = (Arc<Hot>, Result<Leased, u64>);
 /// The leases of one limit.
 pub(crate) struct Leases<C> {
     node: Arc<Node<C>>,
-    own: Option<Own>,
     /// Starts the task, which only a client without borrows can have.
     start: fn(&Handle, &Arc<Node<C>>),
 }
@@ -49,6 +48,10 @@ struct Node<C> {
     name: u64,
     time: Time,
     keys: HotKeys,
+    /// If the process has an allowance.
+    own: Option<Own>,
+    /// How often a key was reset. What was asked before may say that it is banned.
+    resets: AtomicU64,
     counts: Counts,
     answers: Mutex<Vec<Answered>>,
     wake: Notify,
@@ -66,7 +69,6 @@ impl<C: Client + 'static> Leases<C> {
         own: Option<Own>,
     ) -> Self {
         Self {
-            own,
             node: Arc::new(Node {
                 server,
                 kind,
@@ -76,6 +78,8 @@ impl<C: Client + 'static> Leases<C> {
                 time,
                 keys: HotKeys::new(leasing.keys(), SeedableRandomState::random())
                     .with_slots(terms.slots_ns),
+                own,
+                resets: AtomicU64::new(0),
                 counts: Counts::default(),
                 answers: Mutex::default(),
                 wake: Notify::new(),
@@ -152,14 +156,32 @@ impl<C> Leases<C> {
 
     /// Returns what the process grants without the server, if it has an allowance, and the tick.
     pub(crate) fn own(&self) -> Option<(&Own, u64)> {
-        Some((self.own.as_ref()?, self.node.time.now_ns()))
+        Some((self.node.own.as_ref()?, self.node.time.now_ns()))
+    }
+
+    /// Returns how often a key was reset.
+    pub(crate) fn resets(&self) -> u64 {
+        self.node.resets.load(Ordering::Relaxed)
+    }
+
+    /// Returns how long a bucket takes to refill permits.
+    pub(crate) fn refill_of(&self, n: u64) -> Duration {
+        match self.node.terms.is_window {
+            true => Duration::ZERO,
+            false => Duration::from_nanos(self.node.terms.cost_ns.saturating_mul(n)),
+        }
+    }
+
+    /// Notes that the server says a key is banned, unless one was reset since it was asked.
+    pub(crate) fn banned(&self, user: &[u8], left: Duration, resets: u64) {
+        self.node.banned(user, left, resets);
     }
 
     pub(crate) fn stats(&self) -> LeaseStats {
         let node = &self.node;
         let held = node.keys.held(node.time.now_ns());
         LeaseStats {
-            allowed: self.own.as_ref().map_or(0, Own::granted),
+            allowed: node.own.as_ref().map_or(0, Own::granted),
             ..node.counts.seen(held, node.keys.len())
         }
     }
@@ -182,6 +204,7 @@ impl<C> Leases<C> {
 
     /// Asks again, because the key was reset, or permits came back.
     pub(crate) fn forget(&self, user: &[u8]) {
+        self.node.resets.fetch_add(1, Ordering::Relaxed);
         let _ = self.node.keys.with(user, |hot| {
             hot.forget();
             self.node.tell(hot);
@@ -212,6 +235,13 @@ impl<C> Node<C> {
     fn tell(&self, hot: &Arc<Hot>) {
         self.keys.tell(hot);
         self.wake.notify_one();
+    }
+
+    fn banned(&self, user: &[u8], left: Duration, resets: u64) {
+        let is_reset = resets != self.resets.load(Ordering::Relaxed);
+        if let (Some(own), false) = (&self.own, is_reset) {
+            own.ban_for(user, self.time.now_ns(), left);
+        }
     }
 
     fn answers(&self) -> Vec<Answered> {
@@ -277,8 +307,17 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
     let Some(call) = call::ask(part, &message) else {
         return;
     };
+    let resets = node.resets.load(Ordering::Relaxed);
     let sending = Sending(&node, Some(send.hot));
-    let answer = node.server.call(&call, call::leased).await;
+    let mut answer = node.server.call(&call, call::leased).await;
+    if let Ok(leased) = &mut answer {
+        if node.resets.load(Ordering::Relaxed) != resets {
+            leased.ban = 0;
+        }
+        if let (1.., Some(hot)) = (leased.ban, &sending.1) {
+            node.banned(&hot.user, Duration::from_micros(leased.ban), resets);
+        }
+    }
     let answer = answer.map_err(|(_, outage)| {
         let pause = match outage.number {
             Some(_) => outage.probe_in.max(PAUSE),

@@ -9,6 +9,7 @@ use tollgate::error::LimiterError;
 use crate::lease::held::MOST_HELD;
 use crate::lease::terms::{LONGEST_PAUSE_NS, Terms};
 use crate::limit::Limit;
+use crate::limit::error::LimitError;
 use crate::limit::fallback_error::FallbackError;
 use crate::limit::kind::{Kind, Shape};
 
@@ -120,16 +121,20 @@ impl Leasing {
     /// asked, and a key for which this happens often gets a lease. Limits on concurrency have none.
     ///
     /// The allowances of all processes are a part of the limit, and the server has the rest. So the
-    /// bound stays exact, if no more processes run at a time than the allowance says. After it has
-    /// started, a process does not use its allowances for burst / rate of the limit, or for a
+    /// bound stays exact, if no more processes run at a time than the allowance says. After its
+    /// first request, a process does not use its allowances for burst / rate of the limit, or for a
     /// window's period, because the process that it replaces may have spent its own just before.
     /// [Many machines](crate::guide::distributed) has more.
     ///
     /// - A key that is asked for at one process alone gets the server's part and one allowance: of
     ///   20 percent among 4 processes, 85 percent of the limit. And no request takes more permits
     ///   than the server's part has.
-    /// - A ban by another process is known when the allowance of the key is spent here and the server
-    ///   denies. A reset by another process does not refill the allowance here.
+    /// - A ban by another process is known here when the server is asked about the key: when the
+    ///   key's allowance is spent. So a key that is asked for less often than the allowance refills
+    ///   is never denied here. A reset by another process neither refills the allowance here, nor
+    ///   ends a ban that is known here.
+    /// - `settle` charges the part that granted the request. `charge` charges the server's part.
+    /// - Two limiters of one name in a process count as two processes.
     /// - All processes must have the same allowance. To change it, choose another name for the
     ///   limit, or let all processes end.
     ///
@@ -262,6 +267,8 @@ pub enum LeaseError {
     },
     /// A limit on concurrency has no allowance.
     AllowanceOfSlots,
+    /// The server can't count its part exactly.
+    AllowanceRest(LimitError),
     /// The table of allowances can't be made.
     AllowanceKeys(LimiterError),
     /// The fallback has no local share of the server's part.
@@ -303,6 +310,7 @@ impl fmt::Display for LeaseError {
                 "a limit on concurrency has no allowance: only token buckets, fixed windows and sliding \
                  windows do",
             ),
+            Self::AllowanceRest(error) => write!(f, "beside the allowance: {error}"),
             Self::AllowanceKeys(error) => write!(f, "the allowance's keys: {error}"),
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
             Self::Share { percent } => {
@@ -318,6 +326,7 @@ impl fmt::Display for LeaseError {
 impl Error for LeaseError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            Self::AllowanceRest(error) => Some(error),
             Self::AllowanceKeys(error) => Some(error),
             Self::Fallback(error) => Some(error),
             _ => None,

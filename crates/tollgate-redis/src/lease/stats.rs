@@ -9,9 +9,9 @@ use crate::lease::holder::{Ask, Brought};
 /// What the leases of a limit have done in this process. They are
 /// [metrics](tollgate::stats::write_prometheus).
 ///
-/// If `messages` and the calls of [`RedisServer::stats`](crate::RedisServer::stats) together grow as
-/// fast as your requests, leases save nothing. If `lapsed` grows steadily, processes hold more than
-/// they need: see [`Leasing::with_share`](crate::Leasing::with_share).
+/// If `messages` and the calls of [`RedisServer::stats`](crate::RedisServer::stats) together grow
+/// as fast as your requests, leases save nothing. If `lapsed` grows steadily, processes hold more
+/// than they need: see [`Leasing::with_share`](crate::Leasing::with_share).
 ///
 /// ```
 /// use tollgate_redis::LeaseStats;

@@ -131,8 +131,8 @@ impl Grant {
     ///
     /// The ticks of a server's grant count from 2026-01-01 00:00 UTC, on the server's clock. The
     /// ticks of a fallback's grant count on a clock of this process. A lease's grant has no tick,
-    /// and the permits that remain are those that this process still holds, of its lease or its
-    /// allowance.
+    /// and the permits that remain are those that this process still holds. Those of an allowance's
+    /// grant are what it has left of the key, and the ticks count on a clock of this process.
     #[must_use]
     pub const fn granted(&self) -> &Granted {
         &self.granted

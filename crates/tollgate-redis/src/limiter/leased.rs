@@ -59,7 +59,7 @@ pub(crate) fn decide<C: Client>(key: &RedisKey<'_, C>, leases: &Leases<C>, n: u6
     }
     let is_banned = matches!(said, Said::Denied { is_banned, .. } if is_banned);
     let mut wait = None;
-    if let (Some((own, now_ns)), true) = (leases.own(), n > 0 && !is_banned) {
+    if let (Some((own, now_ns)), true) = (leases.own(), n > 0) {
         match own.take(&key.user, now_ns, n) {
             Ok(granted) => return Decided::Now(Ok(Grant::by_allowance(granted))),
             Err(own) => wait = own,
@@ -107,6 +107,7 @@ pub(crate) async fn ask<C: Client>(
     let busy = || key.denial(Denied::busy(n), Decider::Server);
     let call = call::take_beside(part).ok_or_else(busy)?;
     leases.note(&key.user, key.name(), false);
+    let resets = leases.resets();
     let sent = key.sent();
     let read = |reply: &_| call::taken(&[part], reply);
     let granted = |taken: &Result<_, _>| n > 0 && taken.is_ok();
@@ -118,10 +119,11 @@ pub(crate) async fn ask<C: Client>(
         Ok(Err((_, denied))) => {
             leases.note(&key.user, key.name(), true);
             key.remember(n, &denied, sent);
-            if let (Some((own, now_ns)), Denied::Banned { .. }, Some(left)) =
-                (leases.own(), denied, denied.retry_after())
-            {
-                own.ban_for(&key.user, now_ns, left);
+            if let Denied::Banned { retry_after, .. } = denied {
+                // After a ban, a bucket refills. A wait that is not known is longer than all
+                // others.
+                let left = retry_after.map(|wait| wait.saturating_sub(leases.refill_of(n)));
+                leases.banned(&key.user, left.unwrap_or(Duration::MAX), resets);
             }
             Err(key.denial(denied, Decider::Server).no_later_than(wait))
         }

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tollgate::Denied;
+use tollgate::outcome::Settled;
 
 use crate::client::Client;
 use crate::key::Keys;
@@ -65,6 +66,8 @@ use crate::server::call::Part;
 pub struct RedisLimiter<C> {
     pub(crate) server: Arc<RedisServer<C>>,
     pub(crate) limit: Limit,
+    /// The limit, if a part of it is the allowances of processes.
+    whole: Limit,
     fallback: Fallback,
     pub(crate) deputy: Arc<Deputy>,
     /// If it remembers denials.
@@ -115,6 +118,7 @@ impl<C> RedisLimiter<C> {
         Ok(Self {
             server,
             limit,
+            whole: limit,
             fallback,
             deputy: Arc::new(Deputy::new(fallback, &limit).map_err(LimitError::Fallback)?),
             memory: None,
@@ -231,9 +235,9 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// without a round trip. Over all processes, the bound stays exact.
     ///
     /// A key that is asked for more than eight times in a second gets a lease; the server decides
-    /// the others, or first an [allowance](Leasing::with_allowance). A task draws the next permits before the last ones are spent, and gives back
-    /// what is not needed. Processes that lease, and processes that don't, must not share a limit:
-    /// the latter would grant what the former hold.
+    /// the others, or first an [allowance](Leasing::with_allowance). A task draws the next permits
+    /// before the last ones are spent, and gives back what is not needed. Processes that lease, and
+    /// processes that don't, must not share a limit: the latter would grant what the former hold.
     ///
     /// - A process with nothing left denies, unless it [asks](Leasing::asking_at_the_edge).
     /// - While the server does not answer, a process spends what it holds, for at most the life of
@@ -249,10 +253,10 @@ impl<C: Client + 'static> RedisLimiter<C> {
     ///   then they stay taken. It does so with each message: of a busy key, after 15 to 40 ms.
     /// - [`reserve_within`](RedisKey::reserve_within) grants only permits that are available now.
     ///   `available` and a `check_n` that this process can't answer see what the server counts,
-    ///   without what leases hold.
+    ///   without what leases hold and allowances have.
     /// - A ban takes what this process holds. Draws that are under way, and what other processes
     ///   hold, may be spent until they next ask: at most for a life. Guards of leased slots are
-    ///   lost then.
+    ///   lost then. An [allowance](Leasing::with_allowance) learns of bans later.
     /// - A process that forks must do so before its first request.
     ///
     /// [Many machines](crate::guide::distributed) has the protocol, and how to choose.
@@ -285,30 +289,23 @@ impl<C: Client + 'static> RedisLimiter<C> {
     /// [`LeaseError`] if the limit has no leases, or if a number is out of bounds.
     pub fn leased(self, leasing: Leasing) -> Result<Self, LeaseError> {
         let time = Time::new();
-        let (limiter, own) = match leasing.allowance() {
-            None => (self, None),
+        let (limit, own) = match leasing.allowance() {
+            None => (self.whole, None),
             Some(allowance) => {
-                let (limit, own) = divided(&self.limit, allowance)?;
-                let own = Own::new(own, allowance.keys, time.now_ns())
-                    .map_err(LeaseError::AllowanceKeys)?;
-                let deputy = Deputy::new(self.fallback, &limit).map_err(LeaseError::Fallback)?;
-                let deputy = Arc::new(deputy);
-                (
-                    Self {
-                        limit,
-                        deputy,
-                        ..self
-                    },
-                    Some(own),
-                )
+                let (limit, own) = divided(&self.whole, allowance)?;
+                let own = Own::new(own, allowance.keys).map_err(LeaseError::AllowanceKeys)?;
+                (limit, Some(own))
             }
         };
-        let terms = leasing.terms(&limiter.limit)?;
-        let (server, kind) = (Arc::clone(&limiter.server), limiter.limit.kind);
-        let leases = Leases::new(server, kind, leasing, terms, time, own);
+        let terms = leasing.terms(&limit)?;
+        let deputy = Deputy::new(self.fallback, &limit).map_err(LeaseError::Fallback)?;
+        let server = Arc::clone(&self.server);
+        let leases = Leases::new(server, limit.kind, leasing, terms, time, own);
         Ok(Self {
+            limit,
+            deputy: Arc::new(deputy),
             leases: Some(leases),
-            ..limiter
+            ..self
         })
     }
 }
@@ -413,12 +410,21 @@ impl<C> RedisKey<'_, C> {
         let Some(leases) = &self.limiter.leases else {
             return 0;
         };
-        match (&grant.found, leases.own()) {
-            (Found::Allowance, Some((own, now_ns))) => {
-                own.put_back(&self.user, now_ns, grant.granted, n)
+        match grant.found {
+            Found::Allowance => {
+                let actual = grant.granted.n().saturating_sub(n);
+                self.settle_own(grant, actual).returned
             }
             _ => leases.put_back(&self.user, n, grant.after()),
         }
+    }
+
+    /// Settles what the allowance of the process granted: it gives back, or charges.
+    pub(crate) fn settle_own(&self, grant: Grant, actual: u64) -> Settled {
+        let own = self.limiter.leases.as_ref().and_then(Leases::own);
+        own.map_or_else(Settled::default, |(own, now_ns)| {
+            own.settle(&self.user, now_ns, grant.granted, actual)
+        })
     }
 
     /// Returns the denial of `n` permits that is remembered, so that no call is needed.

@@ -167,7 +167,8 @@ impl<C: Client> RedisKey<'_, C> {
             return Ok(());
         }
         let own = leases.and_then(Leases::own);
-        if n > 0 && own.is_some_and(|(own, now_ns)| own.check(&self.user, now_ns, n)) {
+        let may_fit = n > 0 && n <= self.limiter.limit.permits();
+        if may_fit && own.is_some_and(|(own, now_ns)| own.check(&self.user, now_ns, n)) {
             return Ok(());
         }
         if let Some(recalled) = self.recall(n) {
@@ -309,6 +310,9 @@ impl<C: Client> RedisKey<'_, C> {
         if grant.decider.is_fallback() {
             return Ok(self.settle_without(grant, actual));
         }
+        if grant.found == Found::Allowance {
+            return Ok(self.settle_own(grant, actual));
+        }
         let n = grant.granted.n();
         let mut settled = Settled::default();
         if let Some(unused) = n.checked_sub(actual).filter(|&unused| unused > 0) {
@@ -346,7 +350,11 @@ impl<C: Client> RedisKey<'_, C> {
         let reset = server.call(&call, |_| Ok(())).await.map_err(why);
         if let Some(leases) = &self.limiter.leases {
             leases.forget(&self.user);
-            if let Some((own, now_ns)) = leases.own() {
+            let is_reset = match &reset {
+                Ok(()) => true,
+                Err(why) => why.may_have_taken_effect(),
+            };
+            if let (Some((own, now_ns)), true) = (leases.own(), is_reset) {
                 own.reset(&self.user, now_ns);
             }
         }
@@ -375,6 +383,7 @@ impl<C: Client> RedisKey<'_, C> {
         let _forgets = self.forgets();
         if let Some(leases) = &self.limiter.leases {
             leases.drop_held(&self.user);
+            leases.banned(&self.user, long, leases.resets());
         }
         let parts = [self.part(0)];
         let read = |reply: &_| first(call::banned(&parts, reply)?);
@@ -384,8 +393,8 @@ impl<C: Client> RedisKey<'_, C> {
         if let Some(leases) = &self.limiter.leases {
             // What was drawn in the meantime.
             leases.drop_held(&self.user);
-            if let Some((own, now_ns)) = leases.own() {
-                own.ban_for(&self.user, now_ns, long);
+            if let Ok(left) = &banned {
+                leases.banned(&self.user, *left, leases.resets());
             }
         }
         banned

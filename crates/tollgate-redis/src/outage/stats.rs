@@ -16,7 +16,8 @@ pub enum Decider {
     ///
     /// [remembers]: crate::RedisLimiter::remember_denials
     Server,
-    /// This process, from permits that it [leased](crate::RedisLimiter::leased) from the server.
+    /// This process, from permits that it [leased](crate::RedisLimiter::leased) from the server, or
+    /// of its [allowance](crate::Leasing::with_allowance).
     Lease,
     /// [`Fallback::Closed`](crate::Fallback::Closed).
     Closed,

@@ -117,10 +117,13 @@ fn an_allowance_of_a_window_grants_its_part_in_any_period() {
         let limit = window(Quota::per_minute(1000)).expect("a limit");
         let (server, own) = divided(&limit, ALLOWANCE).expect("parts");
         assert_eq!((server.permits(), own.burst_size()), (800, 25));
-        let own = Own::new(own, 10, 0).expect("a table");
-        assert_eq!(own.take(b"a", 60_000_000_000 - 1, 1), Err(None));
+        let own = Own::new(own, 10).expect("a table");
+        // It grants nothing before a period after the first request.
+        let first_ns = 7_000_000_000;
+        assert_eq!(own.take(b"a", first_ns, 1), Err(None));
+        assert_eq!(own.take(b"a", first_ns + 60_000_000_000 - 1, 1), Err(None));
         let at_once = (0..60_u64).flat_map(|second| {
-            let now_ns = (60 + second) * 1_000_000_000;
+            let now_ns = first_ns + (60 + second) * 1_000_000_000;
             (0..50).map(move |_| now_ns)
         });
         let granted = at_once.filter(|now_ns| own.take(b"a", *now_ns, 1).is_ok());
@@ -152,6 +155,10 @@ fn an_allowance_that_is_no_part_is_refused() {
         let refused = divided(&bucket_of(burst), allowance).expect_err("no parts");
         assert_eq!(refused.to_string(), text(percent, processes));
     }
+    let quota = Quota::per(999_983, Duration::from_secs(86_399)).burst(999_979);
+    let limit = Limit::token_bucket(quota).expect("a limit");
+    let refused = divided(&limit, ALLOWANCE).expect_err("too fine");
+    assert!(refused.to_string().starts_with("beside the allowance: "));
     let window = Limit::fixed_window(Quota::per_second(39)).expect("a limit");
     let refused = divided(&window, ALLOWANCE).expect_err("no parts");
     assert_eq!(refused.to_string(), text(20, 4));
@@ -166,7 +173,8 @@ fn an_allowance_that_is_no_part_is_refused() {
 #[test]
 fn a_key_that_finds_no_room_has_no_allowance() {
     let (_, own) = divided(&bucket_of(100), ALLOWANCE).expect("parts");
-    let own = Own::new(own, 1, 0).expect("a table");
+    let own = Own::new(own, 1).expect("a table");
+    assert_eq!(own.take(b"a", 0, 5), Err(None));
     let now_ns = 10_000_000_000;
     let users = (0..100_000_u32).map(u32::to_le_bytes);
     let granted = users.filter(|user| own.take(user, now_ns, 5).is_ok());

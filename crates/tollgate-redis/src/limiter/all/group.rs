@@ -8,7 +8,7 @@ use tollgate::outcome::Settled;
 
 use crate::client::{Client, Reply};
 use crate::limiter::RedisKey;
-use crate::limiter::decision::{Denial, Grant};
+use crate::limiter::decision::{Denial, Found, Grant};
 use crate::limiter::leased;
 use crate::outage::{Decider, Outage, Unavailable};
 use crate::script::packed::BadReply;
@@ -112,6 +112,10 @@ impl<C: Client> Group<'_, C> {
             let actual = costs.get(*index).copied().unwrap_or(n);
             let is_fallback = grant.decider.is_fallback();
             let is_leased = grant.decider == Decider::Lease;
+            if grant.found == Found::Allowance {
+                settled.push(key.settle_own(grant, actual));
+                continue;
+            }
             settled.push(match is_fallback {
                 true => key.settle_without(grant, actual),
                 false if is_leased => key.settle_leased(grant, actual),

@@ -189,7 +189,7 @@ impl Scene {
         };
         world.idle.refills_what_is_out = world.is(Mistake::OutIsRefilled);
         world.nodes = (0..self.nodes as u64)
-            .map(|name| world.node(name, 0))
+            .map(|name| world.node(name))
             .collect();
         world.run();
         world.seen
@@ -197,7 +197,7 @@ impl Scene {
 }
 
 impl World {
-    fn node(&self, name: u64, clock: u64) -> Node {
+    fn node(&self, name: u64) -> Node {
         let shared = SharedSeed::global_fixed();
         Node {
             name,
@@ -208,9 +208,7 @@ impl World {
             open: HashSet::new(),
             wakes_at: u64::MAX,
             is_up: true,
-            own: self
-                .own
-                .map(|own| Own::new(own, KEYS, clock).expect("a table")),
+            own: self.own.map(|own| Own::new(own, KEYS).expect("a table")),
             stopped_until: 0,
             behind: 0,
         }
@@ -326,7 +324,7 @@ impl World {
             if is_up != self.nodes[node].is_up {
                 // A node that went down has forgotten everything.
                 let name = self.nodes[node].name + self.scene.nodes as u64;
-                let next = self.node(name, self.clock(now, node));
+                let next = self.node(name);
                 self.nodes[node] = Node { is_up, ..next };
                 for key in 0..self.seen.watched() {
                     self.seen.fed(now, node, key);
