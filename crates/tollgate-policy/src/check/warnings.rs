@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::choose::Chooser;
 use crate::compile::check_possible;
 use crate::file::{Applies, BanOf, PolicyFile, Rule};
-use crate::limit::{is_concurrency, limits_with_state};
+use crate::limit::{Fixed, is_concurrency, limits_with_state};
 
 use crate::parse::REDIS;
 use crate::problem::{Problem, Problems, quoted, short_number};
@@ -103,8 +103,10 @@ fn unused(file: &PolicyFile, problems: &mut Problems) {
 fn late(rule: &Rule, problems: &mut Problems) {
     let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
     let plans = plans.map(|(_, limit)| limit);
-    let mut limits = rule.limits.iter().chain(plans);
-    if rule.is_leased && rule.gives_back() && limits.any(|limit| !is_concurrency(limit)) {
+    let overrides = rule.overrides.iter().map(|own| &own.limit);
+    let mut limits = rule.limits.iter().chain(plans).chain(overrides);
+    let mut has_rate = || limits.any(|text| !is_concurrency(text) && Fixed::of(text).is_none());
+    if rule.is_leased && rule.gives_back() && has_rate() {
         let field = match rule.cost.settle {
             Some(_) => "`settle`",
             None => "`count`",

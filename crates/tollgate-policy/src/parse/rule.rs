@@ -4,7 +4,7 @@ use tollgate::keyed::Overflow;
 
 use super::fact::{Allowed, check_or_registered};
 use super::failures;
-use super::field::refuse_text;
+use super::field::{Field, refuse_text};
 use super::overrides;
 use super::rule_fields;
 use super::store::{self, MEMORY, REDIS, StoreOfRules};
@@ -264,14 +264,22 @@ fn together(table: &Table<'_>, rule: &Rule, of_rules: &OfRules<'_>, problems: &m
         let message = "needs a `store` other than \"memory\", which needs no call";
         table.refuse("mode", message, problems);
     }
-    if has("allowance") && !rule.is_leased {
+    // A mode that is wrong is reported already.
+    let is_direct = |mode: Field<'_>| matches!(&mode.node.value, Tree::Text(it) if it == "direct");
+    let may_be_leased = table.get("mode").is_some_and(|mode| !is_direct(mode));
+    if has("allowance") && !may_be_leased {
         table.refuse("allowance", "needs `mode = \"leased\"`", problems);
     }
     if has("allowance") && has("ban") {
         let message = "can't be combined with `ban`: other processes would learn of a ban too late";
         table.refuse("allowance", message, problems);
     }
-    if has("allowance") && all_running {
+    let plans = rule.plan.iter().flat_map(|plan| &plan.limits);
+    let plans = plans.map(|(_, limit)| limit);
+    let overrides = rule.overrides.iter().map(|own| &own.limit);
+    let mut limits = rule.limits.iter().chain(plans).chain(overrides);
+    let has_limits = !rule.limits.is_empty() || rule.plan.is_some();
+    if has("allowance") && has_limits && limits.all(counts_only_running) {
         let message =
             "needs a limit that has a period: `concurrency`, `unlimited` and `0` have none";
         table.refuse("allowance", message, problems);

@@ -16,7 +16,6 @@ use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
 
 use crate::lease::options::{Allowance, LeaseError};
 use crate::limit::Limit;
-use crate::limit::error::LimitError;
 use crate::limit::kind::{Kind, Shape};
 use crate::limit::rate::gcd;
 
@@ -30,19 +29,26 @@ pub(crate) struct Own {
     /// before may have spent its bucket, and this one may be its successor. (Not after this was
     /// made, because a process can be forked off before the first request.)
     from_ns: OnceLock<u64>,
+    /// Nothing is granted before this either: a ban found no room in the table.
+    banned_until_ns: AtomicU64,
     granted: AtomicU64,
 }
 
 impl Own {
-    pub(crate) fn new(quota: Quota, keys: usize) -> Result<Self, LimiterError> {
+    pub(crate) fn new(quota: Quota, keys: usize) -> Result<Self, LeaseError> {
         let refill_ns = u128::from(quota.burst_size())
             .saturating_mul(quota.period().as_nanos())
             .div_ceil(quota.permits().max(1).into());
+        let keys = Keyed::token_bucket(quota, keys).map_err(|error| match error {
+            LimiterError::Quota(_) => LeaseError::AllowanceRate,
+            error => LeaseError::AllowanceKeys(error),
+        })?;
         Ok(Self {
             // A key that was replaced would come back with a full bucket.
-            keys: Keyed::token_bucket(quota, keys)?.with_overflow(Overflow::Deny),
+            keys: keys.with_overflow(Overflow::Deny),
             refill_ns: u64::try_from(refill_ns).unwrap_or(u64::MAX),
             from_ns: OnceLock::new(),
+            banned_until_ns: AtomicU64::new(0),
             granted: AtomicU64::new(0),
         })
     }
@@ -51,6 +57,7 @@ impl Own {
     fn may_grant(&self, now_ns: u64) -> bool {
         let from_ns = || now_ns.saturating_add(self.refill_ns);
         now_ns >= *self.from_ns.get_or_init(from_ns)
+            && now_ns >= self.banned_until_ns.load(Ordering::Relaxed)
     }
 
     fn key(&self, user: &[u8], now_ns: u64) -> View<Key<&Keyed<TokenBucket>>> {
@@ -79,11 +86,18 @@ impl Own {
         self.granted.load(Ordering::Relaxed)
     }
 
+    /// Returns whether [`take`](Self::take) would take the permits.
     pub(crate) fn check(&self, user: &[u8], now_ns: u64, n: u64) -> bool {
-        self.may_grant(now_ns) && self.key(user, now_ns).check_n(n).is_ok()
+        if !self.may_grant(now_ns) {
+            return false;
+        }
+        // In a full table, a check of a new key is not denied, and a request is.
+        let key = self.key(user, now_ns);
+        let taken = key.try_acquire_n(n);
+        taken.map(|granted| key.undo(granted)).is_ok()
     }
 
-    /// Corrects a grant to its actual cost.
+    /// Corrects a grant to its actual cost. In a full table, less may be charged than is missing.
     pub(crate) fn settle(
         &self,
         user: &[u8],
@@ -94,9 +108,14 @@ impl Own {
         self.key(user, now_ns).settle(granted, actual)
     }
 
-    /// Denies a key for a while. If there is no room for the key, the server does.
+    /// Denies a key for a while. If there is no room for the key, the server decides all keys for as
+    /// long.
     pub(crate) fn ban_for(&self, user: &[u8], now_ns: u64, long: Duration) {
-        let _ = self.key(user, now_ns).ban_for(long);
+        if self.key(user, now_ns).ban_for(long).is_err() {
+            let long_ns = u64::try_from(long.as_nanos()).unwrap_or(u64::MAX);
+            let until_ns = now_ns.saturating_add(long_ns);
+            self.banned_until_ns.fetch_max(until_ns, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn reset(&self, user: &[u8], now_ns: u64) {
@@ -140,16 +159,12 @@ pub(crate) fn divided(limit: &Limit, allowance: Allowance) -> Result<(Limit, Quo
             (server, own)
         }
         _ => {
-            let too_fine = LeaseError::AllowanceRest(LimitError::RateTooFine {
-                n: quota.permits(),
-                period: quota.period(),
-            });
-            let rest = part_of(quota, rest).ok_or(too_fine)?;
-            let own = part_of(quota, own).ok_or(too_fine)?;
+            let rest = part_of(quota, rest).ok_or(LeaseError::AllowanceRate)?;
+            let own = part_of(quota, own).ok_or(LeaseError::AllowanceRate)?;
             (Limit::token_bucket(rest), own)
         }
     };
-    Ok((server.map_err(LeaseError::AllowanceRest)?, own))
+    Ok((server.map_err(|_| LeaseError::AllowanceRate)?, own))
 }
 
 /// Returns the quota with this burst, and with as much less of the rate.

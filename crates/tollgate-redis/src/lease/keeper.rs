@@ -236,6 +236,28 @@ impl Keeper {
         kept.failures = 0;
         kept.got = brought.granted;
         hot.set_failed(false);
+        // All that a denied request is told, before it sees the lease.
+        let banned_until_ns = match leased.ban.saturating_mul(1000) {
+            0 => 0,
+            ban_ns => now_ns.saturating_add(ban_ns),
+        };
+        hot.banned_until_ns
+            .store(banned_until_ns, Ordering::Relaxed);
+        if brought.granted < wanted {
+            let wait_ns = leased.wait.saturating_mul(1000);
+            // The server grants nothing before this. A denied request is told when this node asks
+            // again.
+            hot.none_until_ns
+                .store(sent_ns.saturating_add(wait_ns), Ordering::Relaxed);
+            // At random, so that no node always asks just before another one.
+            let pause_ns = terms.pause_ns();
+            let pause_ns = pause_ns / 2 + pause_ns / 1024 * (keys.hash(&none) % 1024);
+            let turn_ns = leased.turn.saturating_mul(1000).min(LONGEST_PAUSE_NS);
+            let until_ns = now_ns.saturating_add(pause_ns.max(turn_ns));
+            hot.pause_until(until_ns);
+            hot.due_ns
+                .store(until_ns.saturating_add(took_ns), Ordering::Relaxed);
+        }
         let (held, lapsed) = hot.answered(now_ns, &brought, until, mark, none);
         match hot.slots() {
             Some(_) => (kept.had, kept.noted_ns) = (held, now_ns),
@@ -247,30 +269,9 @@ impl Keeper {
                 }
             }
         }
-        let ban_ns = leased.ban.saturating_mul(1000);
-        let banned_until_ns = match ban_ns {
-            0 => 0,
-            _ => now_ns.saturating_add(ban_ns),
-        };
-        hot.banned_until_ns
-            .store(banned_until_ns, Ordering::Relaxed);
         counts.answered(&brought);
         counts.lapsed(lapsed);
         if brought.granted < wanted {
-            let wait_ns = leased.wait.saturating_mul(1000);
-            // The server grants nothing before this. A denied request is told when this node asks
-            // again.
-            hot.none_until_ns
-                .store(sent_ns.saturating_add(wait_ns), Ordering::Relaxed);
-            // At random, so that no node always asks just before another one.
-            let pause_ns = terms.pause_ns();
-            let pause_ns = pause_ns / 2 + pause_ns / 1024 * (keys.hash(&none) % 1024);
-            let turn_ns = leased.turn.saturating_mul(1000).min(LONGEST_PAUSE_NS);
-            let pause_ns = pause_ns.max(turn_ns);
-            let until_ns = now_ns.saturating_add(pause_ns);
-            hot.pause_until(until_ns);
-            hot.due_ns
-                .store(until_ns.saturating_add(took_ns), Ordering::Relaxed);
             kept.is_told = true;
             kept.list(&mut self.list);
         } else {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{mem, process};
 
@@ -28,8 +28,9 @@ use crate::server::call::{self, Leased, Message, Part};
 /// How long a key waits after a message without an answer, if there is no outage.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A key and the answer about it, or for how long nothing is to be asked.
-type Answered = (Arc<Hot>, Result<Leased, u64>);
+/// A key and the answer about it, or for how long nothing is to be asked, and how often a key was
+/// reset before the message.
+type Answered = (Arc<Hot>, Result<Leased, u64>, u64);
 
 /// The leases of one limit.
 pub(crate) struct Leases<C> {
@@ -51,7 +52,7 @@ struct Node<C> {
     /// If the process has an allowance.
     own: Option<Own>,
     /// How often a key was reset. What was asked before may say that it is banned.
-    resets: AtomicU64,
+    resets: Mutex<u64>,
     counts: Counts,
     answers: Mutex<Vec<Answered>>,
     wake: Notify,
@@ -79,7 +80,7 @@ impl<C: Client + 'static> Leases<C> {
                 keys: HotKeys::new(leasing.keys(), SeedableRandomState::random())
                     .with_slots(terms.slots_ns),
                 own,
-                resets: AtomicU64::new(0),
+                resets: Mutex::default(),
                 counts: Counts::default(),
                 answers: Mutex::default(),
                 wake: Notify::new(),
@@ -161,15 +162,7 @@ impl<C> Leases<C> {
 
     /// Returns how often a key was reset.
     pub(crate) fn resets(&self) -> u64 {
-        self.node.resets.load(Ordering::Relaxed)
-    }
-
-    /// Returns how long a bucket takes to refill permits.
-    pub(crate) fn refill_of(&self, n: u64) -> Duration {
-        match self.node.terms.is_window {
-            true => Duration::ZERO,
-            false => Duration::from_nanos(self.node.terms.cost_ns.saturating_mul(n)),
-        }
+        *self.node.resets()
     }
 
     /// Notes that the server says a key is banned, unless one was reset since it was asked.
@@ -202,9 +195,18 @@ impl<C> Leases<C> {
         self.node.counts.lapsed(held.saturating_add(lapsed));
     }
 
-    /// Asks again, because the key was reset, or permits came back.
+    /// Notes that the key was reset.
+    pub(crate) fn was_reset(&self, user: &[u8]) {
+        self.forget(user);
+        let mut resets = self.node.resets();
+        *resets = resets.saturating_add(1);
+        if let Some((own, now_ns)) = self.own() {
+            own.reset(user, now_ns);
+        }
+    }
+
+    /// Asks again, because permits came back.
     pub(crate) fn forget(&self, user: &[u8]) {
-        self.node.resets.fetch_add(1, Ordering::Relaxed);
         let _ = self.node.keys.with(user, |hot| {
             hot.forget();
             self.node.tell(hot);
@@ -238,10 +240,14 @@ impl<C> Node<C> {
     }
 
     fn banned(&self, user: &[u8], left: Duration, resets: u64) {
-        let is_reset = resets != self.resets.load(Ordering::Relaxed);
-        if let (Some(own), false) = (&self.own, is_reset) {
+        let now = self.resets();
+        if let (Some(own), true) = (&self.own, *now == resets) {
             own.ban_for(user, self.time.now_ns(), left);
         }
+    }
+
+    fn resets(&self) -> MutexGuard<'_, u64> {
+        self.resets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answers(&self) -> Vec<Answered> {
@@ -256,7 +262,11 @@ async fn run<C: Client + 'static>(running: Running<C>) {
     let mut keeper = Keeper::new(node.terms);
     loop {
         let now_ns = node.time.now_ns();
-        for (hot, answer) in node.answers() {
+        for (hot, mut answer, resets) in node.answers() {
+            if let (Ok(leased), true) = (&mut answer, *node.resets() != resets) {
+                // It may be of the time before the reset.
+                (leased.ban, leased.wait, leased.turn) = (0, 0, 0);
+            }
             keeper.answered(&node.keys, &node.counts, &hot, answer, now_ns);
         }
         let is_closed = node.is_closed.load(Ordering::Relaxed);
@@ -307,16 +317,15 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
     let Some(call) = call::ask(part, &message) else {
         return;
     };
-    let resets = node.resets.load(Ordering::Relaxed);
-    let sending = Sending(&node, Some(send.hot));
-    let mut answer = node.server.call(&call, call::leased).await;
-    if let Ok(leased) = &mut answer {
-        if node.resets.load(Ordering::Relaxed) != resets {
-            leased.ban = 0;
-        }
-        if let (1.., Some(hot)) = (leased.ban, &sending.1) {
-            node.banned(&hot.user, Duration::from_micros(leased.ban), resets);
-        }
+    let resets = *node.resets();
+    let sending = Sending {
+        node: &node,
+        hot: Some(send.hot),
+        resets,
+    };
+    let answer = node.server.call(&call, call::leased).await;
+    if let (Ok(Leased { ban: ban @ 1.., .. }), Some(hot)) = (&answer, &sending.hot) {
+        node.banned(&hot.user, Duration::from_micros(*ban), resets);
     }
     let answer = answer.map_err(|(_, outage)| {
         let pause = match outage.number {
@@ -329,7 +338,11 @@ async fn send_one<C: Client + 'static>(node: Arc<Node<C>>, send: Send) {
 }
 
 /// A message that is under way. If the client panics, the message has failed.
-struct Sending<'a, C>(&'a Node<C>, Option<Arc<Hot>>);
+struct Sending<'a, C> {
+    node: &'a Node<C>,
+    hot: Option<Arc<Hot>>,
+    resets: u64,
+}
 
 impl<C> Sending<'_, C> {
     fn answer(mut self, answer: Result<Leased, u64>) {
@@ -337,17 +350,14 @@ impl<C> Sending<'_, C> {
     }
 
     fn push(&mut self, answer: Result<Leased, u64>) {
-        let Some(hot) = self.1.take() else {
+        let Some(hot) = self.hot.take() else {
             return;
         };
-        let mut answers = self
-            .0
-            .answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        answers.push((hot, answer));
+        let answers = self.node.answers.lock();
+        let mut answers = answers.unwrap_or_else(PoisonError::into_inner);
+        answers.push((hot, answer, self.resets));
         drop(answers);
-        self.0.wake.notify_one();
+        self.node.wake.notify_one();
     }
 }
 

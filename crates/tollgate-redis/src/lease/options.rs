@@ -9,7 +9,6 @@ use tollgate::error::LimiterError;
 use crate::lease::held::MOST_HELD;
 use crate::lease::terms::{LONGEST_PAUSE_NS, Terms};
 use crate::limit::Limit;
-use crate::limit::error::LimitError;
 use crate::limit::fallback_error::FallbackError;
 use crate::limit::kind::{Kind, Shape};
 
@@ -129,8 +128,8 @@ impl Leasing {
     /// - A key that is asked for at one process alone gets the server's part and one allowance: of
     ///   20 percent among 4 processes, 85 percent of the limit. And no request takes more permits
     ///   than the server's part has.
-    /// - A ban by another process is known here when the server is asked about the key: when the
-    ///   key's allowance is spent. So a key that is asked for less often than the allowance refills
+    /// - A ban by another process is known here when the server decides a request for the key: when
+    ///   the key's allowance is spent. So a key that is asked for less often than the allowance refills
     ///   is never denied here. A reset by another process neither refills the allowance here, nor
     ///   ends a ban that is known here.
     /// - `settle` charges the part that granted the request. `charge` charges the server's part.
@@ -267,8 +266,8 @@ pub enum LeaseError {
     },
     /// A limit on concurrency has no allowance.
     AllowanceOfSlots,
-    /// The server can't count its part exactly.
-    AllowanceRest(LimitError),
+    /// A part of the rate can't be counted exactly.
+    AllowanceRate,
     /// The table of allowances can't be made.
     AllowanceKeys(LimiterError),
     /// The fallback has no local share of the server's part.
@@ -310,7 +309,10 @@ impl fmt::Display for LeaseError {
                 "a limit on concurrency has no allowance: only token buckets, fixed windows and sliding \
                  windows do",
             ),
-            Self::AllowanceRest(error) => write!(f, "beside the allowance: {error}"),
+            Self::AllowanceRate => f.write_str(
+                "a part of the rate can't be counted exactly: the limit and the percentage must have \
+                 rounder numbers, or the period must be shorter",
+            ),
             Self::AllowanceKeys(error) => write!(f, "the allowance's keys: {error}"),
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
             Self::Share { percent } => {
@@ -326,7 +328,6 @@ impl fmt::Display for LeaseError {
 impl Error for LeaseError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::AllowanceRest(error) => Some(error),
             Self::AllowanceKeys(error) => Some(error),
             Self::Fallback(error) => Some(error),
             _ => None,

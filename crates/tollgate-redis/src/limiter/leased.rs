@@ -109,21 +109,18 @@ pub(crate) async fn ask<C: Client>(
     leases.note(&key.user, key.name(), false);
     let resets = leases.resets();
     let sent = key.sent();
-    let read = |reply: &_| call::taken(&[part], reply);
-    let granted = |taken: &Result<_, _>| n > 0 && taken.is_ok();
+    let read = |reply: &_| Ok((call::taken(&[part], reply)?, call::ban_beside(part, reply)));
+    let granted = |read: &(Result<_, _>, _)| n > 0 && read.0.is_ok();
     match key.limiter.server.call_to_take(&call, read, granted).await {
-        Ok(Ok(taken)) => {
+        Ok((Ok(taken), _)) => {
             let grant = taken.into_iter().next().ok_or_else(busy)?;
             Ok(Grant::by_server(grant, false))
         }
-        Ok(Err((_, denied))) => {
+        Ok((Err((_, denied)), ban)) => {
             leases.note(&key.user, key.name(), true);
             key.remember(n, &denied, sent);
-            if let Denied::Banned { retry_after, .. } = denied {
-                // After a ban, a bucket refills. A wait that is not known is longer than all
-                // others.
-                let left = retry_after.map(|wait| wait.saturating_sub(leases.refill_of(n)));
-                leases.banned(&key.user, left.unwrap_or(Duration::MAX), resets);
+            if let Some(left) = ban {
+                leases.banned(&key.user, left, resets);
             }
             Err(key.denial(denied, Decider::Server).no_later_than(wait))
         }

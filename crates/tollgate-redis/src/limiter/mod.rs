@@ -293,7 +293,7 @@ impl<C: Client + 'static> RedisLimiter<C> {
             None => (self.whole, None),
             Some(allowance) => {
                 let (limit, own) = divided(&self.whole, allowance)?;
-                let own = Own::new(own, allowance.keys).map_err(LeaseError::AllowanceKeys)?;
+                let own = Own::new(own, allowance.keys)?;
                 (limit, Some(own))
             }
         };

@@ -311,7 +311,14 @@ impl<C: Client> RedisKey<'_, C> {
             return Ok(self.settle_without(grant, actual));
         }
         if grant.found == Found::Allowance {
-            return Ok(self.settle_own(grant, actual));
+            let missing = actual.saturating_sub(grant.granted.n());
+            let mut settled = self.settle_own(grant, actual);
+            let rest = missing.saturating_sub(settled.charged);
+            if rest > 0 {
+                // The allowance had no room for the key.
+                settled.charged = settled.charged.saturating_add(self.charge(rest).await?.n());
+            }
+            return Ok(settled);
         }
         let n = grant.granted.n();
         let mut settled = Settled::default();
@@ -349,13 +356,9 @@ impl<C: Client> RedisKey<'_, C> {
         let server = &self.limiter.server;
         let reset = server.call(&call, |_| Ok(())).await.map_err(why);
         if let Some(leases) = &self.limiter.leases {
-            leases.forget(&self.user);
-            let is_reset = match &reset {
-                Ok(()) => true,
-                Err(why) => why.may_have_taken_effect(),
-            };
-            if let (Some((own, now_ns)), true) = (leases.own(), is_reset) {
-                own.reset(&self.user, now_ns);
+            match &reset {
+                Err(why) if !why.may_have_taken_effect() => {}
+                _ => leases.was_reset(&self.user),
             }
         }
         reset
@@ -383,8 +386,8 @@ impl<C: Client> RedisKey<'_, C> {
         let _forgets = self.forgets();
         if let Some(leases) = &self.limiter.leases {
             leases.drop_held(&self.user);
-            leases.banned(&self.user, long, leases.resets());
         }
+        let resets = self.limiter.leases.as_ref().map_or(0, Leases::resets);
         let parts = [self.part(0)];
         let read = |reply: &_| first(call::banned(&parts, reply)?);
         let server = &self.limiter.server;
@@ -393,8 +396,10 @@ impl<C: Client> RedisKey<'_, C> {
         if let Some(leases) = &self.limiter.leases {
             // What was drawn in the meantime.
             leases.drop_held(&self.user);
-            if let Ok(left) = &banned {
-                leases.banned(&self.user, *left, leases.resets());
+            match &banned {
+                Ok(left) => leases.banned(&self.user, *left, resets),
+                Err(why) if why.may_have_taken_effect() => leases.banned(&self.user, long, resets),
+                Err(_) => {}
             }
         }
         banned

@@ -273,6 +273,13 @@ pub(crate) fn taken(
     longest(parts, &states).map(Err).ok_or(BadReply)
 }
 
+/// Reads for how long the reply to [`take_beside`] says that the key is still banned.
+pub(crate) fn ban_beside(part: Part<'_>, reply: &Reply) -> Option<Duration> {
+    let ([_, now], told) = head::<2>(reply).ok()?;
+    let seen = states(&[part], told, now).ok()?;
+    seen.first()?.banned_for()
+}
+
 /// Returns the part that is refused longest, if one is.
 pub(crate) fn longest(parts: &[Part<'_>], states: &[Seen]) -> Option<(usize, Denied)> {
     let asked = parts.iter().zip(states).enumerate();

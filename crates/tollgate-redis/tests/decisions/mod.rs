@@ -85,8 +85,8 @@ fn bucket(quota: tollgate::Quota) -> Kind {
 
 type Replies = std::vec::IntoIter<Reply>;
 
-/// Returns the hash of a script whose clock the test sets. In debug builds, a hash takes longer than
-/// the call.
+/// Returns the hash of a script whose clock the test sets. In debug builds, a hash takes longer
+/// than the call.
 fn controlled_sha(script: &'static Script) -> String {
     static HASHES: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
     let mut hashes = HASHES.lock().expect("no panic in here");

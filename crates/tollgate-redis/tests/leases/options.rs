@@ -158,7 +158,12 @@ fn an_allowance_that_is_no_part_is_refused() {
     let quota = Quota::per(999_983, Duration::from_secs(86_399)).burst(999_979);
     let limit = Limit::token_bucket(quota).expect("a limit");
     let refused = divided(&limit, ALLOWANCE).expect_err("too fine");
-    assert!(refused.to_string().starts_with("beside the allowance: "));
+    assert_eq!(refused, LeaseError::AllowanceRate);
+    let slow = Quota::per(1, Duration::from_secs(30 * 86_400)).burst(100);
+    let limit = Limit::token_bucket(slow).expect("a limit");
+    let (_, own) = divided(&limit, ALLOWANCE).expect("parts");
+    let refused = Own::new(own, 1).expect_err("too slow");
+    assert_eq!(refused, LeaseError::AllowanceRate);
     let window = Limit::fixed_window(Quota::per_second(39)).expect("a limit");
     let refused = divided(&window, ALLOWANCE).expect_err("no parts");
     assert_eq!(refused.to_string(), text(20, 4));
@@ -179,6 +184,8 @@ fn a_key_that_finds_no_room_has_no_allowance() {
     let users = (0..100_000_u32).map(u32::to_le_bytes);
     let granted = users.filter(|user| own.take(user, now_ns, 5).is_ok());
     assert!(granted.count() < 10_000);
+    // A check says what a request would be told.
+    assert!(!own.check(b"another", now_ns, 5));
     // None was replaced, so none is fresh again.
     let again = (0..100_000_u32).map(u32::to_le_bytes);
     assert!(
@@ -186,6 +193,16 @@ fn a_key_that_finds_no_room_has_no_allowance() {
             .into_iter()
             .any(|user| own.take(&user, now_ns, 5).is_ok())
     );
+    // A ban that finds no room is one of all keys, so that none is forgotten.
+    let later_ns = 2 * now_ns;
+    assert!(own.check(b"another", later_ns, 5));
+    let users = (0..100_000_u32).map(u32::to_le_bytes);
+    let _ = users
+        .filter(|user| own.take(user, later_ns, 5).is_ok())
+        .count();
+    own.ban_for(b"another", later_ns, Duration::from_secs(60));
+    assert!(!own.check(b"another", 3 * now_ns, 5));
+    assert!(own.check(b"another", 8 * now_ns, 5));
 }
 
 #[test]

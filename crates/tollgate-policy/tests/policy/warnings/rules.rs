@@ -96,6 +96,11 @@ fn what_comes_back_to_leases_comes_late() {
         assert_eq!(warned(&text.replace("1/s", "concurrency 5 lease 60s")), "");
     }
     assert_eq!(warned(&rules(&[leased])), "");
+    let counts = rules(&[&format!("{leased}\ncount = 'failures'")]);
+    assert_eq!(warned(&counts.replace("1/s", "unlimited")), "");
+    let own = "override = [{ key = 'bob', limit = '9/s' }]";
+    let counts = counts.replace("1/s", "concurrency 5 lease 60s");
+    assert_eq!(warned(&format!("{counts}{own}")), says("count"));
 }
 
 #[test]

@@ -113,7 +113,13 @@ impl<C: Client> Group<'_, C> {
             let is_fallback = grant.decider.is_fallback();
             let is_leased = grant.decider == Decider::Lease;
             if grant.found == Found::Allowance {
-                settled.push(key.settle_own(grant, actual));
+                let own = key.settle_own(grant, actual);
+                let rest = actual.saturating_sub(n).saturating_sub(own.charged);
+                if rest > 0 {
+                    // The allowance had no room for the key.
+                    missing.push((at, key.part(rest)));
+                }
+                settled.push(own);
                 continue;
             }
             settled.push(match is_fallback {
@@ -151,7 +157,7 @@ impl<C: Client> Group<'_, C> {
         let charged = self.call(&one.charging(&parts), read).await?;
         for (at, charged) in at.into_iter().zip(charged) {
             if let Some(settled) = settled.get_mut(at) {
-                settled.charged = charged.n();
+                settled.charged = settled.charged.saturating_add(charged.n());
             }
         }
         Ok(settled)
