@@ -129,9 +129,9 @@ impl Leasing {
     ///   20 percent among 4 processes, 85 percent of the limit. And no request takes more permits
     ///   than the server's part has.
     /// - A ban by another process is known here when the server decides a request for the key: when
-    ///   the key's allowance is spent. So a key that is asked for less often than the allowance refills
-    ///   is never denied here. A reset by another process neither refills the allowance here, nor
-    ///   ends a ban that is known here.
+    ///   the key's allowance is spent. So a key that is asked for less often than the allowance
+    ///   refills is never denied here. A reset by another process neither refills the allowance
+    ///   here, nor ends a ban that is known here.
     /// - `settle` charges the part that granted the request. `charge` charges the server's part.
     /// - Two limiters of one name in a process count as two processes.
     /// - All processes must have the same allowance. To change it, choose another name for the
@@ -306,12 +306,12 @@ impl fmt::Display for LeaseError {
             ),
             Self::Fallback(error) => write!(f, "the server's part: {error}"),
             Self::AllowanceOfSlots => f.write_str(
-                "a limit on concurrency has no allowance: only token buckets, fixed windows and sliding \
-                 windows do",
+                "a limit on concurrency has no allowance: only token buckets, fixed windows and \
+                 sliding windows do",
             ),
             Self::AllowanceRate => f.write_str(
-                "a part of the rate can't be counted exactly: the limit and the percentage must have \
-                 rounder numbers, or the period must be shorter",
+                "a part of the rate can't be counted exactly: the limit and the percentage must \
+                 have rounder numbers, or the period must be shorter",
             ),
             Self::AllowanceKeys(error) => write!(f, "the allowance's keys: {error}"),
             Self::NoKeys => f.write_str("keys is 0, but must be at least 1"),
