@@ -108,8 +108,8 @@ impl Own {
         self.key(user, now_ns).settle(granted, actual)
     }
 
-    /// Denies a key for a while. If there is no room for the key, the server decides all keys for as
-    /// long.
+    /// Denies a key for a while. If there is no room for the key, denies all keys: then the server
+    /// decides.
     pub(crate) fn ban_for(&self, user: &[u8], now_ns: u64, long: Duration) {
         if self.key(user, now_ns).ban_for(long).is_err() {
             let long_ns = u64::try_from(long.as_nanos()).unwrap_or(u64::MAX);
