@@ -95,7 +95,7 @@ impl<C: Client + 'static> Leases<C> {
 impl<C> Leases<C> {
     /// Takes permits that the process holds. Returns how many are left, and what finds the grant.
     /// If there are too few, [`decide`](Self::decide) says what to do.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn spend(&self, user: &[u8], n: u64) -> Option<(u64, GrantedAfter)> {
         let node = &*self.node;
         let spent = node.keys.with(user, |hot| {

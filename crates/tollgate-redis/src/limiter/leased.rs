@@ -40,7 +40,7 @@ pub(crate) async fn take<C: Client>(
 }
 
 /// Takes permits that the process holds. If there are too few, [`decide`] says what to do.
-#[inline]
+#[inline(always)]
 pub(crate) fn spend<C>(key: &RedisKey<'_, C>, leases: &Leases<C>, n: u64) -> Option<Grant> {
     let (left, after) = leases.spend(&key.user, n)?;
     Some(Grant::by_lease(n, left, after))

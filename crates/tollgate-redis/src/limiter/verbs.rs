@@ -24,8 +24,8 @@ impl<C: Client> RedisKey<'_, C> {
     /// # Errors
     ///
     /// [`Denial`] if it is not available, or if the fallback denies it.
-    pub async fn try_acquire(&self) -> Result<Grant, Denial> {
-        self.try_acquire_n(1).await
+    pub fn try_acquire(&self) -> impl Future<Output = Result<Grant, Denial>> {
+        self.try_acquire_n(1)
     }
 
     /// Takes `n` permits, if all are available.
