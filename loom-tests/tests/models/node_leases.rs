@@ -10,14 +10,19 @@ use tollgate_loom_tests::prelude::*;
 #[path = "../../../crates/tollgate-redis/src/lease/held.rs"]
 mod held;
 #[allow(dead_code, reason = "a model does not need all")]
+#[path = "../../../crates/tollgate-redis/src/lease/permits.rs"]
+mod permits;
+#[allow(dead_code, reason = "a model does not need all")]
 #[path = "../../../crates/tollgate-redis/src/lease/pool.rs"]
 mod pool;
 
 use held::Held;
+use permits::Permits;
 use pool::Pool;
 
-/// The atomics of a pool.
+/// The atomics and the lock of a pool.
 mod sync {
+    pub(super) use loom::sync::Mutex;
     pub(super) use std::sync::atomic::Ordering;
     pub(super) use tollgate::sync::model::AtomicU64;
 }
@@ -201,4 +206,178 @@ fn no_permit_is_spent_twice_or_lost() {
         Some(3),
         is_conserved::<ReturnsWhatItSaw>,
     );
+}
+
+/// Permits with the messages that say what is spent.
+trait Tells: Send + Sync + 'static {
+    /// Returns two permits.
+    fn new() -> Self;
+    /// Takes a permit. Returns what finds the grant, if there was one.
+    fn spend(&self) -> Option<u64>;
+    fn put_back(&self, after: u64);
+    /// Says to keep one permit, and returns how many the message keeps.
+    fn withdraw(&self) -> u64;
+    fn left(&self) -> u64;
+}
+
+impl Tells for Permits {
+    fn new() -> Self {
+        let permits = Self::new();
+        let _ = permits.answered(0, [0, 2], END_NS, 1, 0);
+        permits
+    }
+
+    fn spend(&self) -> Option<u64> {
+        Permits::spend(self, 0, 1).map(|(_, after, _)| after)
+    }
+
+    fn put_back(&self, after: u64) {
+        let _ = Permits::put_back(self, 0, 1, after);
+    }
+
+    fn withdraw(&self) -> u64 {
+        Permits::withdraw(self, 0, 1, 1).0
+    }
+
+    fn left(&self) -> u64 {
+        self.pool.held().permits(0)
+    }
+}
+
+/// Broken: a grant is put back whatever was said since.
+struct PutsBackLate(Permits);
+
+impl Tells for PutsBackLate {
+    fn new() -> Self {
+        Self(Tells::new())
+    }
+
+    fn spend(&self) -> Option<u64> {
+        Tells::spend(&self.0)
+    }
+
+    fn put_back(&self, _: u64) {
+        self.0.pool.put_back(0, 1);
+    }
+
+    fn withdraw(&self) -> u64 {
+        Tells::withdraw(&self.0)
+    }
+
+    fn left(&self) -> u64 {
+        self.0.left()
+    }
+}
+
+/// Broken: a message is made without the lock, between the look at the latest one and the permits
+/// that are put back.
+struct TellsWithoutLock {
+    pool: Pool,
+    latest: AtomicU64,
+}
+
+impl Tells for TellsWithoutLock {
+    fn new() -> Self {
+        let pool = Pool::default();
+        let _ = pool.answered(0, 0, 2, END_NS, 1);
+        let latest = AtomicU64::new(0);
+        Self { pool, latest }
+    }
+
+    fn spend(&self) -> Option<u64> {
+        let message = self.latest.load(Ordering::Acquire);
+        self.pool.spend(0, 1).map(|_| message)
+    }
+
+    fn put_back(&self, after: u64) {
+        if self.latest.load(Ordering::Relaxed) == after {
+            self.pool.put_back(0, 1);
+        }
+    }
+
+    fn withdraw(&self) -> u64 {
+        let (keeps, ..) = self.pool.withdraw(0, 1);
+        self.latest.store(1, Ordering::Release);
+        keeps
+    }
+
+    fn left(&self) -> u64 {
+        self.pool.held().permits(0)
+    }
+}
+
+/// Broken: the message has its number before the permits are taken out. So a grant that was made
+/// before names it.
+struct TellsTooEarly(TellsWithoutLock, loom::sync::Mutex<()>);
+
+impl Tells for TellsTooEarly {
+    fn new() -> Self {
+        Self(Tells::new(), loom::sync::Mutex::new(()))
+    }
+
+    fn spend(&self) -> Option<u64> {
+        self.0.spend()
+    }
+
+    fn put_back(&self, after: u64) {
+        let _asking = self.1.lock().expect("no panic in here");
+        self.0.put_back(after);
+    }
+
+    fn withdraw(&self) -> u64 {
+        let _asking = self.1.lock().expect("no panic in here");
+        self.0.latest.store(1, Ordering::Release);
+        self.0.pool.withdraw(0, 1).0
+    }
+
+    fn left(&self) -> u64 {
+        self.0.left()
+    }
+}
+
+/// Of two permits, a thread spends one and puts it back, and another one spends one. A task says
+/// what it keeps: the rest is spent.
+fn is_told_once<T: Tells>(run: &mut Run) {
+    run.explore(|layout| {
+        let permits = Arc::new(T::new());
+        let (one, other, task) = (
+            Arc::clone(&permits),
+            Arc::clone(&permits),
+            Arc::clone(&permits),
+        );
+        let kept = Arc::new(AtomicU64::new(0));
+        let kept_by_task = Arc::clone(&kept);
+        let actors = vec![
+            actor(move || {
+                if let Some(after) = one.spend() {
+                    one.put_back(after);
+                }
+            }),
+            actor(move || {
+                let _ = other.spend();
+            }),
+            actor(move || {
+                kept_by_task.fetch_add(task.withdraw(), Ordering::Relaxed);
+            }),
+        ];
+        layout.act(actors);
+        let (left, kept) = (permits.left(), kept.load(Ordering::Relaxed));
+        assert!(left <= kept, "{left} are left of {kept} that are kept");
+    });
+}
+
+#[test]
+fn what_was_said_to_be_spent_is_not_put_back() {
+    model(
+        "node_leases::what_was_said_to_be_spent_is_not_put_back",
+        Some(3),
+        is_told_once::<Permits>,
+    );
+    let wrong = "are left of";
+    let name = "node_leases::puts back late";
+    broken(name, wrong, Some(3), is_told_once::<PutsBackLate>);
+    let name = "node_leases::tells without the lock";
+    broken(name, wrong, Some(3), is_told_once::<TellsWithoutLock>);
+    let name = "node_leases::tells too early";
+    broken(name, wrong, Some(3), is_told_once::<TellsTooEarly>);
 }

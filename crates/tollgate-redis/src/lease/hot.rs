@@ -10,7 +10,7 @@ use papaya::HashMap;
 use tokio::sync::Notify;
 
 use crate::lease::holder::Brought;
-use crate::lease::pool::Pool;
+use crate::lease::permits::Permits;
 use crate::lease::slot_pool::SlotPool;
 use crate::lease::terms::Terms;
 
@@ -21,14 +21,9 @@ pub(crate) struct Hot {
     /// The key on the server.
     pub(crate) name: Vec<u8>,
     /// Of a rate.
-    pub(crate) pool: Pool,
-    /// Of a limit on concurrency, which has no pool.
+    pub(crate) permits: Permits,
+    /// Of a limit on concurrency, which has no permits.
     slots: Option<Box<Slots>>,
-    /// The number of the latest message, after which grants are made. A spender reads it without
-    /// the lock, and before it spends.
-    latest: AtomicU64,
-    /// Locked while a message is made, and while permits are put back.
-    asking: Mutex<()>,
     /// Whether the task is told already.
     is_queued: AtomicBool,
     /// Whether the latest message has failed. Then the fallback decides what the process can't.
@@ -127,7 +122,7 @@ impl Hot {
     /// Returns what the process holds.
     pub(crate) fn holding(&self, now_ns: u64) -> Holding {
         let Some(slots) = self.slots() else {
-            let held = self.pool.held();
+            let held = self.permits.pool.held();
             return Holding {
                 permits: held.permits(now_ns),
                 in_use: 0,
@@ -143,18 +138,13 @@ impl Hot {
         }
     }
 
-    /// Takes out all permits but some, for a message: see [`Pool::withdraw`].
+    /// Takes out all permits but some, for a message: see [`Permits::withdraw`].
     pub(crate) fn withdraw(&self, now_ns: u64, keep: u64, message: u64) -> (u64, u64, u64) {
         if let Some(slots) = self.slots() {
             let (keeps, returns) = slots.pool.withdraw(now_ns, keep);
             return (keeps, returns, 0);
         }
-        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let withdrawn = self.pool.withdraw(now_ns, keep);
-        // ORDERING: Release. Who reads this message spends after it, or spent before and names an
-        // earlier one.
-        self.latest.store(message, Ordering::Release);
-        withdrawn
+        self.permits.withdraw(now_ns, keep, message)
     }
 
     /// Puts back permits of a grant that were not used, unless a message has said since that they
@@ -166,13 +156,7 @@ impl Hot {
         if self.slots.is_some() {
             return 0;
         }
-        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_told = self.latest.load(Ordering::Relaxed) != after.message;
-        if is_told || now_ns >= self.pool.held().until_ns() {
-            return 0;
-        }
-        self.pool.put_back(now_ns, n);
-        n
+        self.permits.put_back(now_ns, n, after.message)
     }
 
     /// Returns the slots of which a grant is.
@@ -192,8 +176,7 @@ impl Hot {
         }
     }
 
-    /// Takes the permits of an answer in: see [`Pool::answered`]. If some were lost, no earlier
-    /// grant is put back: `message` is the number of none.
+    /// Takes the permits of an answer in: see [`Permits::answered`].
     pub(crate) fn answered(
         &self,
         now_ns: u64,
@@ -207,12 +190,9 @@ impl Hot {
             let answered = slots.pool.answered(now_ns, lost, granted, until_ns, mark);
             return (answered, 0);
         }
-        let _asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        let answered = self.pool.answered(now_ns, lost, granted, until_ns, mark);
-        if lost > 0 {
-            self.latest.store(message, Ordering::Release);
-        }
-        answered
+        let counts = [lost, granted];
+        self.permits
+            .answered(now_ns, counts, until_ns, mark, message)
     }
 
     pub(crate) fn set_failed(&self, has_failed: bool) {
@@ -231,10 +211,7 @@ impl Hot {
             };
             return Some((entered.idle, after, entered.tells));
         }
-        // ORDERING: Acquire. It pairs with the stores of `withdraw` and `answered`: a grant that
-        // names a message was spent after it.
-        let message = self.latest.load(Ordering::Acquire);
-        let (left, tells) = self.pool.spend(now_ns, n)?;
+        let (left, message, tells) = self.permits.spend(now_ns, n)?;
         let after = GrantedAfter {
             message,
             generation: 0,
@@ -410,7 +387,7 @@ impl HotKeys {
         let hot = Arc::new(Hot {
             user: user.into(),
             name,
-            pool: Pool::default(),
+            permits: Permits::new(),
             slots: self.slots_ns.map(|lease_ns| {
                 Box::new(Slots {
                     id: self.next_number(),
@@ -418,8 +395,6 @@ impl HotKeys {
                     lost: Notify::new(),
                 })
             }),
-            latest: AtomicU64::new(0),
-            asking: Mutex::default(),
             is_queued: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
             missed: AtomicU64::new(1),

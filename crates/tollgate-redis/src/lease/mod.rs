@@ -66,6 +66,7 @@ mod inside;
 pub(crate) mod keeper;
 mod node;
 mod options;
+mod permits;
 pub(crate) mod pool;
 mod slot_pool;
 pub(crate) mod slots_held;

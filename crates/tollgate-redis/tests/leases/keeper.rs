@@ -91,7 +91,7 @@ impl Node {
     }
 
     fn spends(&self, permits: u64) {
-        let spent = self.hot.pool.spend(self.now_ns, permits);
+        let spent = self.hot.permits.pool.spend(self.now_ns, permits);
         assert!(spent.is_some());
     }
 

@@ -472,8 +472,8 @@ impl World {
         let is_late = self.is(Mistake::PutBackLate);
         let put_back = self.nodes[node].keys.with(&undo.key.to_le_bytes(), |hot| {
             if is_late {
-                let has_lease = clock < hot.pool.held().until_ns();
-                hot.pool.put_back(clock, each);
+                let has_lease = clock < hot.permits.pool.held().until_ns();
+                hot.permits.pool.put_back(clock, each);
                 return each * u64::from(has_lease);
             }
             hot.put_back(clock, each, undo.after)
@@ -520,7 +520,7 @@ impl World {
         }
         for send in sends {
             if returned_is_spent {
-                send.hot.pool.put_back(clock, send.ask.returns);
+                send.hot.permits.pool.put_back(clock, send.ask.returns);
             }
             let message = Message {
                 node: name.to_le_bytes(),
@@ -602,15 +602,15 @@ impl World {
         let clock = self.clock(now, node);
         if let (Some(leased), true) = (leased, self.is(Mistake::AnswersAreReadTwice)) {
             let granted = leased.answer.granted;
-            let until = hot.pool.held().until_ns();
-            hot.pool.answered(clock, 0, granted, until, 1);
+            let until = hot.permits.pool.held().until_ns();
+            hot.permits.pool.answered(clock, 0, granted, until, 1);
         }
         if !self.nodes[node].open.remove(&call) {
             return;
         }
         if self.is(Mistake::CountsFromTheAnswer) {
             let until = clock + self.terms.spendable_ns();
-            hot.pool.answered(clock, 0, 0, until, 1);
+            hot.permits.pool.answered(clock, 0, 0, until, 1);
         }
         let leased = leased.ok_or(PAUSE);
         self.nodes[node].answers.push((hot, leased));
