@@ -252,7 +252,8 @@ pub mod error {
 /// | `inside`, `peak`, `limit` | the weight of callers | [`Concurrency`] |
 /// | `waiting`, `waiting_permits` | callers, and permits | [`Concurrency`], [`Line`] |
 /// | `lent`, `max_lent` | permits | [`Leases`] |
-/// | `lease_messages`, `lease_trips`, `lease_draws`, `lease_keys` | messages to a server, round trips, its answers with permits, keys | limits of `tollgate-redis` with leases |
+/// | `lease_messages`, `lease_trips` | messages to a server, round trips | leases of `tollgate-redis` |
+/// | `lease_draws`, `lease_keys` | answers with permits, keys | the same |
 /// | `lease_drawn`, `lease_returned`, `lease_lapsed`, `lease_held` | permits drawn from the server, and what became of them | the same |
 /// | `lease_allowed` | permits granted of allowances | the same |
 /// | `rate`, `stored`, `max_stored` | permits | the limiters of `tollgate-smooth` |

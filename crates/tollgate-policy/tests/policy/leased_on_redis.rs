@@ -250,7 +250,11 @@ fn keys_that_are_asked_for_seldom_need_no_call_if_the_rule_has_an_allowance() {
                 let before = server.stats().server;
                 let user = format!("user {round}");
                 let facts = [("user", user.as_str())];
-                assert!(policy.decide_async(&facts).await.is_allowed());
+                let decision = policy.decide_async(&facts).await;
+                assert!(decision.is_allowed());
+                // The server does not know what allowances have left.
+                let asked = decision.tightest().expect("a limit");
+                assert!(!asked.is_remaining_known());
                 if server.stats().server == before {
                     break;
                 }
