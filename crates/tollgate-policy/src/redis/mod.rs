@@ -119,6 +119,8 @@ struct Plan<C> {
     limiter: RedisLimiter<C>,
     /// How many requests may be inside at once, if it counts these and not costs.
     concurrency: Option<u64>,
+    /// Whether processes have a part of each key, of which the server does not know.
+    has_allowance: bool,
 }
 
 /// Grants, with what gives them back.
@@ -196,6 +198,7 @@ impl<C: Client + 'static> RedisStore<C> {
         Ok(Plan {
             limiter,
             concurrency,
+            has_allowance: spec.allowance.is_some(),
         })
     }
 }
@@ -373,7 +376,9 @@ impl<C: Client + 'static> RemoteGrants for Grants<C> {
 
     fn is_remaining_known(&self, index: usize) -> bool {
         let grant = self.grants.get(index);
-        grant.is_none_or(|grant| grant.decider() != Decider::Lease)
+        let plan = self.limits.get(index).map(|(plan, _)| plan);
+        let has_allowance = plan.is_some_and(|plan| plan.has_allowance);
+        grant.is_none_or(|grant| grant.decider() != Decider::Lease && !has_allowance)
     }
 
     fn settle(
